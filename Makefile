@@ -1,0 +1,48 @@
+# Each target makes the virtual environment it needs, and again only when the dependencies change.
+# A fresh clone needs nothing but Python >= 3.11 and a package index.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+WORKERS ?= auto
+BENCH  ?= reg card
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+demo: $(STAMPS)/core  ## screen and solve an embedded real data set
+	$(BIN)/safescreen demo
+
+test: $(STAMPS)/test  ## run the test-suite
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+lint: $(STAMPS)/lint  ## check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMPS)/lint  ## rewrite the sources in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMPS)/bench  ## run the benchmarks named in BENCH (BENCH_ARGS are passed on)
+	set -e; for name in $(BENCH); do $(BIN)/python benchmarks/$$name.py $(BENCH_ARGS); done
+
+clean:  ## remove the virtual environment and all caches
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMPS)/core: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/%: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	@mkdir -p $(STAMPS) && touch $@

@@ -1,0 +1,55 @@
+"""Provably optimal sparse logistic regression with safe screening.
+
+Public names are loaded on first use, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import datasets
+    from .problem import Problem
+    from .relaxation import Relaxation, relax
+    from .screening import Screening, screen
+    from .search import solve
+    from .solution import Solution
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Problem",
+    "Relaxation",
+    "Screening",
+    "Solution",
+    "__version__",
+    "datasets",
+    "relax",
+    "screen",
+    "solve",
+]
+
+_HOMES = {
+    "Problem": "problem",
+    "Relaxation": "relaxation",
+    "Screening": "screening",
+    "Solution": "solution",
+    "relax": "relaxation",
+    "screen": "screening",
+    "solve": "search",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module(".datasets", __name__)
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

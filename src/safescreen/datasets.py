@@ -1,0 +1,134 @@
+"""Data to try things on: the synthetic benchmark, an embedded real set, and local archives."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+DATA_VARIABLE = "SAFESCREEN_DATA"
+"""Environment variable naming the folder that `load_local` reads."""
+
+
+def make_sparse_logistic(
+    n_samples: int,
+    n_features: int,
+    n_informative: int,
+    snr: float,
+    rho: float = 0.0,
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Gaussian features with an evenly spread sparse model and logistic labels.
+
+    The recipe is fixed to the letter, so that the same seed gives the same data everywhere.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Shape of the matrix.
+    n_informative : int
+        Number of true coefficients, all equal to one, at evenly spaced positions.
+    snr : float
+        Factor on the linear predictor: the larger, the less noise in the labels.
+    rho : float, default 0.0
+        Features ``i`` and ``j`` have correlation ``rho ** |i - j|``.
+    random_state : int or Generator, optional
+        Seed.
+
+    Returns
+    -------
+    A : ndarray of shape (n_samples, n_features)
+        Features.
+    y : ndarray of shape (n_samples,)
+        Labels, -1.0 or 1.0.
+    x_true : ndarray of shape (n_features,)
+        The true coefficients.
+    """
+    if not 1 <= n_informative <= n_features:
+        raise ValueError(f"n_informative is {n_informative}, but must be from 1 to n_features={n_features}.")
+    if not abs(rho) < 1.0:
+        raise ValueError(f"rho is {rho}, but must be strictly between -1 and 1.")
+    rng = np.random.default_rng(random_state)
+    A = rng.standard_normal((n_samples, n_features))
+    if rho != 0.0:
+        A = A @ _toeplitz_factor(n_features, rho).T
+    x_true = np.zeros(n_features)
+    x_true[np.linspace(0, n_features - 1, n_informative).astype(int)] = 1.0
+    probability = 1.0 / (1.0 + np.exp(-np.clip(snr * (A @ x_true), -500.0, 500.0)))
+    y = np.where(rng.random(n_samples) < probability, 1.0, -1.0)
+    return A, y, x_true
+
+
+def _toeplitz_factor(size: int, rho: float) -> FloatArray:
+    """Lower Cholesky factor of the matrix ``rho ** |i - j|``."""
+    position = np.arange(size)
+    return np.linalg.cholesky(rho ** np.abs(position[:, None] - position[None, :]))
+
+
+def load_breast_cancer_interactions() -> tuple[FloatArray, npt.NDArray[np.int64], list[str]]:
+    """Breast cancer (Wisconsin, diagnostic) with all squares and pairwise products of its 30 features.
+
+    Returns
+    -------
+    X : ndarray of shape (569, 495)
+        The 30 measurements, then their 465 squares and products.
+    y : ndarray of shape (569,)
+        0 for malignant, 1 for benign.
+    feature_names : list of str
+        Such as ``mean radius``, ``mean radius²`` and ``mean radius × mean texture``.
+    """
+    from sklearn.datasets import load_breast_cancer  # here, because importing scikit-learn takes a while
+
+    bunch = load_breast_cancer()
+    base, names = np.asarray(bunch.data, dtype=np.float64), [str(name) for name in bunch.feature_names]
+    first, second = np.triu_indices(len(names))
+    X = np.hstack((base, base[:, first] * base[:, second]))
+    products = [_product_name(names[i], names[j]) for i, j in zip(first, second, strict=True)]
+    return X, np.asarray(bunch.target, dtype=np.int64), names + products
+
+
+def _product_name(first: str, second: str) -> str:
+    return f"{first}²" if first == second else f"{first} × {second}"
+
+
+def load_local(name: str) -> tuple[Any, npt.NDArray[np.int8]]:
+    """Read a data set from the folder named by the environment variable ``SAFESCREEN_DATA``.
+
+    Parameters
+    ----------
+    name : str
+        Name of a NumPy archive in that folder, without ``.npz``. It holds ``y`` and either ``X`` or the parts
+        ``data``, ``indices``, ``indptr`` and ``shape`` of a CSR matrix.
+
+    Returns
+    -------
+    X : ndarray or csr_array
+        Dense values in the dtype they are stored in, sparse ones as float64.
+    y : ndarray of shape (n_samples,)
+        Labels, -1 or 1.
+    """
+    folder = os.environ.get(DATA_VARIABLE)
+    if not folder:
+        raise FileNotFoundError(
+            f"{DATA_VARIABLE} is not set, but must name the folder that holds {name}.npz."
+        )
+    path = Path(folder) / f"{name}.npz"
+    if not path.is_file():
+        available = ", ".join(sorted(file.stem for file in Path(folder).glob("*.npz"))) or "nothing"
+        raise FileNotFoundError(f"{DATA_VARIABLE} names a folder without {name}.npz; it holds {available}.")
+    with np.load(path, allow_pickle=False) as archive:
+        y = np.asarray(archive["y"])
+        return (np.asarray(archive["X"]) if "X" in archive else _read_csr(archive)), y
+
+
+def _read_csr(archive: Any) -> Any:
+    from scipy import sparse
+
+    parts = (archive["data"].astype(np.float64), archive["indices"], archive["indptr"])
+    shape = tuple(int(length) for length in archive["shape"])
+    return sparse.csr_array(parts, shape=shape)

@@ -1,0 +1,201 @@
+"""The relaxation of the whole problem: a small dense block of columns, enlarged until no column outside it matters.
+
+The compiled node solver works on the block alone. One full pass over the matrix then bounds the whole problem and shows which
+columns the block lacks; two or three passes are enough. A weak ridge makes nearly every column look promising at the start, so the
+price is then lowered in steps from one at which few are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from safescreen import kernels
+from safescreen.bounds import IN, Bound, Fixings, bound_at
+from safescreen.node import Data, make_state
+from safescreen.problem import Problem
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.int64]
+
+_NO_FLOATS = np.empty(0)
+_NO_INDICES = np.empty(0, np.int32)
+_NO_STARTS = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """A solved relaxation.
+
+    Attributes
+    ----------
+    lower_bound : float
+        No model is better than this, rounding included.
+    value : float
+        Objective of the relaxation at ``coef``, ``intercept`` and ``z``.
+    coef : ndarray of shape (n_features,)
+        Coefficients in the data's own units.
+    intercept : float
+        Intercept in the data's own units.
+    z : ndarray of shape (n_features,)
+        Fractional choice of features, between 0 (out) and 1 (in).
+    dual : ndarray of shape (n_samples,)
+        The dual point ``p`` behind ``lower_bound``.
+    seconds : float
+        Time taken.
+    """
+
+    lower_bound: float
+    value: float
+    coef: FloatArray = field(repr=False)
+    intercept: float
+    z: FloatArray = field(repr=False)
+    dual: FloatArray = field(repr=False)
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Root:
+    """The root relaxation as the solver uses it: in the units of the (standardised) matrix."""
+
+    value: float
+    bound: Bound
+    x: FloatArray
+    b: float
+    level: float
+
+
+def relax(problem: Problem, formulation: str = "perspective", M: float = 1.0) -> Relaxation:
+    """Solve a convex relaxation of the problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    formulation : {"perspective", "big-m"}
+        The strong (conic) relaxation the solver uses, or the weak one for comparison.
+    M : float, default 1.0
+        Bound on the (standardised) coefficients for ``"big-m"``; not used otherwise.
+
+    Returns
+    -------
+    Relaxation
+        Value, safe lower bound, coefficients, fractional choice and dual point.
+    """
+    start = perf_counter()
+    if formulation == "big-m":
+        from safescreen.bigm import relax_big_m
+
+        return relax_big_m(problem, M)
+    if formulation != "perspective":
+        raise ValueError(f"formulation is {formulation!r}, but must be 'perspective' or 'big-m'.")
+    kernels.warm_up()
+    start = perf_counter()
+    root = solve_root(problem)
+    coef, intercept = problem.to_data_units(root.x, root.b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(root.x != 0.0, np.minimum(np.abs(root.x) / root.level, 1.0), 0.0)
+    z[problem.included] = 1.0
+    value = max(root.value, root.bound.value)
+    return Relaxation(root.bound.value, value, coef, intercept, z, root.bound.dual, perf_counter() - start)
+
+
+def block_data(problem: Problem, columns: IndexArray, mu: float | None = None) -> Data:
+    """The compiled solver's view of these columns, all held dense."""
+    block = np.ascontiguousarray(problem.design.columns(columns).T)
+    count = columns.size
+    return Data(
+        block, np.arange(count), np.array([count]), _NO_FLOATS, _NO_INDICES, _NO_STARTS, _NO_FLOATS, _NO_FLOATS,
+        problem.design.block_error[columns], problem.y, problem.weights, problem.gamma,
+        problem.mu if mu is None else mu, problem.k, problem.fit_intercept,
+    )  # fmt: skip
+
+
+def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
+    """Solve the perspective relaxation to a relative gap of about ``tolerance``, where the numbers allow it."""
+    fixings = Fixings(problem.included, problem.excluded)
+    x, b = np.zeros(problem.n_features), 0.0
+    bound = bound_at(problem, fixings, _start_dual(problem))
+    lowest = float(np.sqrt(problem.gamma * problem.mu))
+    kappa = problem.k - problem.include.size
+    pull = np.where(fixings.free, np.abs(bound.correlation), 0.0)
+    level, prices = _start(problem, pull, kappa, lowest)
+    block = np.flatnonzero(fixings.included | (pull > 0.9 * 2.0 * level / problem.gamma))
+    value = np.inf
+    for price in prices:
+        final = price == problem.mu
+        for _ in range(30):
+            value, alpha, b, level = _solve_block(problem, fixings, block, price, x, b, level, tolerance if final else 1e-3)
+            trial = bound_at(problem, fixings, _dual_of(problem, alpha))
+            bound = trial if trial.value > bound.value else bound
+            if final and value - bound.value <= tolerance * abs(value):
+                break
+            block, grown = _enlarged(problem, fixings, block, trial, level)
+            if not grown:
+                break
+    return Root(value, bound, x, b, level)
+
+
+def _start_dual(problem: Problem) -> FloatArray:
+    """The dual point of the model without features."""
+    if not problem.fit_intercept:
+        return np.full(problem.n_samples, 0.5)
+    positive = float(problem.weights[problem.y > 0.0].sum())
+    return np.where(problem.y > 0.0, 1.0 - positive, positive)
+
+
+def _start(problem: Problem, pull: FloatArray, kappa: int, lowest: float) -> tuple[float, list[float]]:
+    """A first level, and the prices to solve for one after the other."""
+    crowd = min(max(2 * kappa, 64), 256, pull.size)
+    ordered = np.sort(pull)[::-1]
+    level = lowest
+    if 0 < kappa < pull.size:
+        level = max(level, 0.5 * problem.gamma * float(ordered[kappa]))
+    prices = [problem.mu]
+    crowded = 0.25 * problem.gamma * float(ordered[crowd - 1]) ** 2
+    while prices[0] < 0.1 * crowded and kappa >= crowd and len(prices) < 40:
+        prices.insert(0, max(prices[0] * 8.0, 1e-6 * crowded))
+    if len(prices) > 1:
+        level = float(np.sqrt(problem.gamma * prices[0]))
+    return level, prices
+
+
+def _solve_block(
+    problem: Problem, fixings: Fixings, block: IndexArray, price: float, x: FloatArray, b: float, level: float, tolerance: float
+) -> tuple[float, FloatArray, float, float]:
+    """Solve the relaxation over the block from the iterate in ``x``, which is updated in place."""
+    data = block_data(problem, block, price)
+    state = make_state(data, np.ones(block.size), problem.weights, block.size)
+    state.status[fixings.included[block]] = IN
+    state.x[:] = x[block]
+    state.u[:] = state.x @ data.columns + b
+    level = max(level, float(np.sqrt(problem.gamma * price)))
+    scale = tolerance * 0.5
+    value, _, _, _, level, b, _ = kernels.relax(data, state, level, b, np.inf, scale, 0.0, False)
+    x[block] = state.x
+    return value, state.best_alpha, b, level
+
+
+def _dual_of(problem: Problem, alpha: FloatArray) -> FloatArray:
+    """The dual point ``p`` behind ``α = w y p``; rows of weight zero do not matter."""
+    mass = problem.weights
+    return np.divide(problem.y * alpha, mass, out=np.zeros_like(alpha), where=mass > 0.0)
+
+
+def _enlarged(
+    problem: Problem, fixings: Fixings, block: IndexArray, bound: Bound, level: float
+) -> tuple[IndexArray, bool]:
+    """The block with the columns that matter at this level, if any are missing."""
+    pull = np.where(fixings.free, np.abs(bound.correlation), 0.0)
+    pull[block] = 0.0
+    needed = 2.0 * level / problem.gamma
+    if not (pull > needed * (1.0 + 1e-12)).any():
+        return block, False
+    missing = np.flatnonzero(pull > 0.95 * needed)
+    most = max(128, block.size)
+    if missing.size > most:
+        missing = missing[np.argsort(-pull[missing], kind="stable")[:most]]
+    return np.union1d(block, missing), True

@@ -1,0 +1,322 @@
+"""Branch and bound: limits, incumbents, progress and threads around the compiled exploration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from numbers import Integral, Real
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from safescreen import kernels
+from safescreen.bounds import Fixings
+from safescreen.incumbents import SEARCH_GAP, Incumbent, first_incumbent, improve, polish
+from safescreen.interrupts import Interrupts
+from safescreen.problem import Problem
+from safescreen.progress import Progress
+from safescreen.relaxation import Root, solve_root
+from safescreen.screening import decide, report
+from safescreen.solution import Solution, TracePoint, relative_gap
+from safescreen.workers import Worker, make_workers
+
+SCREENINGS = ("none", "root", "nodes")
+_ALLOWANCE = 20_000_000  # arithmetic between two looks at clock and keyboard: some hundredths of a second
+_NO_LIMIT = 2**62
+
+
+class Moment(NamedTuple):
+    """What a callback sees."""
+
+    seconds: float
+    nodes: int
+    open_nodes: int
+    lower_bound: float
+    upper_bound: float
+    gap: float
+    features: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How far to go, and how."""
+
+    rel_gap: float = 1e-4
+    time_limit: float | None = None
+    node_limit: int | None = None
+    screening: str = "nodes"
+    n_threads: int = 1
+
+    def checked(self) -> Settings:
+        """The same settings, if they make sense."""
+        if not (isinstance(self.rel_gap, Real) and 0.0 <= self.rel_gap < 1.0):
+            raise ValueError(f"rel_gap is {self.rel_gap!r}, but must be a number with 0 <= rel_gap < 1.")
+        limit = self.time_limit
+        if limit is not None and not (isinstance(limit, Real) and limit >= 0.0):
+            raise ValueError(f"time_limit is {limit!r}, but must be None or a number of seconds >= 0.")
+        nodes = self.node_limit
+        if nodes is not None and not (isinstance(nodes, Integral) and not isinstance(nodes, bool) and nodes >= 0):
+            raise ValueError(f"node_limit is {nodes!r}, but must be None or an integer >= 0.")
+        if self.screening not in SCREENINGS:
+            raise ValueError(f"screening is {self.screening!r}, but must be one of 'none', 'root' and 'nodes'.")
+        threads = self.n_threads
+        if not (isinstance(threads, Integral) and not isinstance(threads, bool) and threads >= 1):
+            raise ValueError(f"n_threads is {threads!r}, but must be an integer >= 1.")
+        return self
+
+
+def solve(
+    problem: Problem,
+    rel_gap: float = 1e-4,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    screening: str = "nodes",
+    n_threads: int = 1,
+    warm_start: Any = None,
+    progress: bool = False,
+    certificate: None = None,
+    callback: Callable[[Moment], bool | None] | None = None,
+) -> Solution:
+    """Find a provably optimal model, or the best one within the limits and how far from optimal it can be.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    rel_gap : float, default 1e-4
+        Stop once ``(objective - lower_bound) / |objective|`` is at most this.
+    time_limit : float, optional
+        Seconds, compilation excluded.
+    node_limit : int, optional
+        Nodes of the search tree.
+    screening : {"nodes", "root", "none"}
+        Screen at the root and in every node, at the root only (the paper's method), or not at all.
+    n_threads : int, default 1
+        Threads that explore the tree. One thread takes the same path every time.
+    warm_start : Solution or array of shape (n_features,), optional
+        A model whose support is tried first.
+    progress : bool, default False
+        Show a status line on standard error.
+    certificate : None
+        Reserved for proofs.
+    callback : callable, optional
+        Called with a :class:`Moment` a few dozen times a second; returning True ends the search.
+
+    Returns
+    -------
+    Solution
+        The model with its objective, a safe lower bound, the status and a trace of the search. Ctrl-C ends the search early
+        and returns the best model so far.
+
+    Examples
+    --------
+    >>> import safescreen as ss
+    >>> X, y, _ = ss.datasets.make_sparse_logistic(100, 50, 3, 1.0, random_state=0)
+    >>> ss.solve(ss.Problem(X, y, k=3)).status
+    'optimal'
+    """
+    settings = Settings(rel_gap, time_limit, node_limit, screening, n_threads).checked()
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem is a {type(problem).__name__}, but must be a Problem.")
+    if certificate is not None:
+        raise ValueError(f"certificate is {certificate!r}, but proofs cannot be written yet: leave it at None.")
+    candidate = _warm_support(problem, warm_start)
+    kernels.warm_up()
+    with Interrupts() as interrupts, Progress(progress) as display:
+        start = perf_counter()
+
+        def expired() -> bool:
+            late = settings.time_limit is not None and perf_counter() - start > settings.time_limit
+            return late or interrupts.requested
+
+        root = solve_root(problem)
+        incumbent = first_incumbent(problem, root, expired)
+        if candidate is not None:
+            incumbent = min(incumbent, polish(problem, *candidate), key=lambda model: model.objective)
+        search = Search(problem, root, incumbent, settings, start, interrupts, display, callback)
+        status = search.run()
+    return search.solution(status)
+
+
+def _warm_support(
+    problem: Problem, warm_start: Any
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], float] | None:
+    """The support a warm start proposes, made to respect what the user decided."""
+    if warm_start is None:
+        return None
+    coef = np.asarray(getattr(warm_start, "coef", warm_start), dtype=np.float64)
+    if coef.shape != (problem.n_features,) or not np.isfinite(coef).all():
+        raise ValueError(
+            f"warm_start has coefficients of shape {coef.shape}, but a solution or finite numbers of shape "
+            f"({problem.n_features},) are needed."
+        )
+    x = coef * problem.design.scales
+    size = np.abs(x)
+    size[problem.excluded] = 0.0
+    size[problem.included] = np.inf
+    order = np.argsort(-size, kind="stable")[: problem.k]
+    return np.sort(order[size[order] > 0.0]), x, 0.0
+
+
+class Search:
+    """One search: workers, the best model so far, and the proof's progress."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        root: Root,
+        incumbent: Incumbent,
+        settings: Settings,
+        start: float | None = None,
+        interrupts: Interrupts | None = None,
+        display: Progress | None = None,
+        callback: Callable[[Moment], bool | None] | None = None,
+    ) -> None:
+        self.problem = problem
+        self.root = root
+        self.incumbent = incumbent
+        self.settings = settings
+        self.start = perf_counter() if start is None else start
+        self.interrupts = interrupts if interrupts is not None else Interrupts()
+        self.display = display if display is not None else Progress(False)
+        self.callback = callback
+        self.workers: list[Worker] = []
+        self.lower_bound = root.bound.value
+        self.trace: list[TracePoint] = []
+        self._columns = np.empty(0, np.int64)
+        # a hair stricter than asked, so that rounding in the gap itself cannot miss the request
+        self._rel_gap = max(settings.rel_gap * (1.0 - 1e-6) - 1e-13, 0.0)
+
+    @property
+    def nodes(self) -> int:
+        """Nodes explored."""
+        return sum(int(worker.totals.counts[0]) for worker in self.workers)
+
+    @property
+    def open_nodes(self) -> int:
+        """Nodes waiting."""
+        return sum(worker.open_nodes for worker in self.workers)
+
+    def run(self) -> str:
+        """Search until the gap is closed or a limit is hit; returns the status."""
+        self._record()
+        if self._gap() <= self.settings.rel_gap:
+            return "optimal"
+        status = self._limit()
+        if status is not None:
+            return status
+        self._prepare()
+        with ThreadPoolExecutor(self.settings.n_threads) as pool:
+            while self.open_nodes > 0:
+                self._explore(pool)
+                self._update()
+                stopped = self._record()
+                if self._gap() <= self.settings.rel_gap:
+                    return "optimal"
+                status = "interrupted" if stopped else self._limit()
+                if status is not None:
+                    return status
+        return "optimal" if self._gap() <= self.settings.rel_gap else "numerical_limit"
+
+    def solution(self, status: str) -> Solution:
+        """The best model with all that is known about it."""
+        problem, incumbent = self.problem, self.incumbent
+        coef, intercept = problem.to_data_units(incumbent.x, incumbent.b)
+        seconds = perf_counter() - self.start
+        screening = None
+        if self.settings.screening != "none":
+            screening = report(problem, self.root.bound, incumbent.objective, seconds)
+        return Solution(
+            coef=coef,
+            intercept=intercept,
+            support=incumbent.support,
+            objective=incumbent.objective,
+            lower_bound=self.lower_bound,
+            status=status,
+            nodes=self.nodes,
+            seconds=seconds,
+            screening=screening,
+            trace=self.trace,
+            problem=problem,
+        )
+
+    def _prepare(self) -> None:
+        """Screen at the root and set up the workers on what is left."""
+        fixings = Fixings(self.problem.included, self.problem.excluded)
+        if self.settings.screening != "none":
+            fixings = decide(self.root.bound, fixings, self.incumbent.objective)
+        self._columns = np.flatnonzero(~fixings.excluded)
+        upper = self.incumbent.objective
+        self.workers = make_workers(self.problem, self.root, fixings, upper, self._columns, self.settings.n_threads)
+
+    def _explore(self, pool: ThreadPoolExecutor) -> None:
+        """Let every worker with open nodes explore for a while, sharing the nodes out first."""
+        self._share()
+        busy = [worker for worker in self.workers if worker.open_nodes > 0]
+        self.workers[0].totals.stop[0] = 0
+        limit = self.settings.node_limit
+        nodes = _NO_LIMIT if limit is None else max(limit - self.nodes, 0)
+        screen_nodes = self.settings.screening == "nodes"
+        if len(busy) == 1:
+            few = self.settings.n_threads > 1 and self.open_nodes < 8 * self.settings.n_threads
+            busy[0].explore(self._rel_gap, screen_nodes, nodes, _ALLOWANCE // 50 if few else _ALLOWANCE)
+            return
+        share = -(-nodes // len(busy))
+        tasks = [pool.submit(worker.explore, self._rel_gap, screen_nodes, share, _ALLOWANCE) for worker in busy]
+        for task in tasks:
+            task.result()
+
+    def _share(self) -> None:
+        """Give idle workers half of the busiest one's nodes."""
+        for worker in self.workers:
+            richest = max(self.workers, key=lambda other: other.open_nodes)
+            if worker.open_nodes == 0 and richest.open_nodes >= 8:
+                richest.hand_over(worker)
+
+    def _update(self) -> None:
+        """Take over better models and the new lower bound."""
+        for worker in self.workers:
+            if worker.totals.best[0] < self.incumbent.objective:
+                support = self._columns[worker.totals.support]
+                self._adopt(polish(self.problem, support, self.incumbent.x, self.incumbent.b))
+                worker.totals.best[0] = np.inf
+        bound = min(worker.lower_bound for worker in self.workers)
+        self.lower_bound = min(max(self.lower_bound, bound), self.incumbent.objective)
+
+    def _adopt(self, model: Incumbent) -> None:
+        if model.objective < self.incumbent.objective:
+            if model.objective - self.lower_bound > SEARCH_GAP * model.objective:
+                model = improve(self.problem, model, self.root, self._expired)
+            self.incumbent = model
+        upper = self.workers[0].totals.upper
+        upper[0] = min(upper[0], self.incumbent.objective)
+
+    def _expired(self) -> bool:
+        return self._limit() is not None
+
+    def _gap(self) -> float:
+        return relative_gap(self.incumbent.objective, self.lower_bound)
+
+    def _limit(self) -> str | None:
+        settings = self.settings
+        if self.interrupts.requested:
+            return "interrupted"
+        if settings.time_limit is not None and perf_counter() - self.start >= settings.time_limit:
+            return "time_limit"
+        if settings.node_limit is not None and self.nodes >= settings.node_limit:
+            return "node_limit"
+        return None
+
+    def _record(self) -> bool:
+        """Note where the search stands, show it, and ask the callback whether to stop."""
+        seconds = perf_counter() - self.start
+        upper = self.incumbent.objective
+        self.trace.append(TracePoint(seconds, self.nodes, self.lower_bound, upper))
+        moment = Moment(
+            seconds, self.nodes, self.open_nodes, self.lower_bound, upper, self._gap(), self.incumbent.support.size
+        )
+        self.display.show(moment)
+        return bool(self.callback(moment)) if self.callback is not None else False

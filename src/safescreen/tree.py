@@ -1,0 +1,366 @@
+"""The search tree, compiled: many nodes per call, best bound first with plunging.
+
+Open nodes live in plain arrays (two bits per feature, a sparse warm start, a bound) and a binary heap of their slots. One call
+of :func:`explore` works through as many nodes as its allowance of arithmetic permits and then returns to Python, which looks
+after limits, progress, interrupts and the exchange of nodes between threads. The allowance counts operations, not seconds, so a
+single-threaded search is the same every time.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from safescreen.bounds import FREE, IN, OUT
+from safescreen.node import State, make_dense, predictor, relax
+from safescreen.numerics import UNIT, add_multiple, compiled, entry, two_largest_cuts
+
+EXHAUSTED, PAUSED, STORE_FULL = 0, 1, 2
+
+
+class Store(NamedTuple):
+    """Open nodes: slots of a fixed shape, a stack of free slots and a heap ordered by bound."""
+
+    bound: np.ndarray
+    level: np.ndarray
+    intercept: np.ndarray
+    bits: np.ndarray  # (slots, bytes): two bits per feature
+    length: np.ndarray  # entries in the warm start
+    feature: np.ndarray  # (slots, width)
+    value: np.ndarray
+    vacant: np.ndarray
+    heap: np.ndarray
+    counts: np.ndarray  # [vacant slots, heap size]
+
+
+class Totals(NamedTuple):
+    """What a worker accumulates, and what it shares with Python and the other workers."""
+
+    upper: np.ndarray  # [objective of the best model], shared by all workers
+    closed: np.ndarray  # [smallest bound of anything pruned or screened away]
+    support: np.ndarray  # (features,): the worker's best model
+    best: np.ndarray  # [its objective]
+    counts: np.ndarray  # [nodes, refits, Newton nodes]
+    seen: np.ndarray  # hashes of supports refitted lately
+    stop: np.ndarray  # [1 as soon as any worker runs dry], shared
+    raise_in: np.ndarray  # (features,): bound of the whole problem with the feature in
+    raise_out: np.ndarray  # (features,): and with it out
+
+
+def make_store(slots: int, features: int, width: int) -> Store:
+    """An empty store; pages are only touched when nodes are stored."""
+    return Store(
+        np.empty(slots), np.empty(slots), np.empty(slots), np.empty((slots, (features + 3) // 4), np.uint8),
+        np.empty(slots, np.int32), np.empty((slots, width), np.int32), np.empty((slots, width), np.float32),
+        np.arange(slots - 1, -1, -1, dtype=np.int32), np.empty(slots, np.int32), np.array([slots, 0], np.int64),
+    )  # fmt: skip
+
+
+def put(store: Store, state: State, bound: float, level: float, b: float) -> None:
+    """Store the root node: the only node that does not come from a compiled search."""
+    slot = store.vacant[store.counts[0] - 1]
+    codes = np.where(state.status == IN, 1, np.where(state.status == OUT, 2, 0)).astype(np.uint8)
+    codes = np.concatenate([codes, np.zeros(-codes.size % 4, np.uint8)]).reshape(-1, 4)
+    nonzero = np.flatnonzero(state.x)[: store.feature.shape[1]]
+    store.bound[slot], store.level[slot], store.intercept[slot] = bound, level, b
+    store.bits[slot] = codes[:, 0] | codes[:, 1] << 2 | codes[:, 2] << 4 | codes[:, 3] << 6
+    store.length[slot] = nonzero.size
+    store.feature[slot, : nonzero.size] = nonzero
+    store.value[slot, : nonzero.size] = state.x[nonzero]
+    store.heap[0] = slot
+    store.counts[:] = store.counts[0] - 1, 1
+
+
+@compiled
+def push(store, slot):
+    """Put a filled slot on the heap."""
+    i = store.counts[1]
+    store.counts[1] += 1
+    while i > 0:
+        parent = (i - 1) // 2
+        if store.bound[store.heap[parent]] <= store.bound[slot]:
+            break
+        store.heap[i] = store.heap[parent]
+        i = parent
+    store.heap[i] = slot
+
+
+@compiled
+def pop(store):
+    """Take the slot with the smallest bound off the heap."""
+    slot = store.heap[0]
+    store.counts[1] -= 1
+    size = store.counts[1]
+    if size > 0:
+        moved = store.heap[size]
+        i = 0
+        while True:
+            child = 2 * i + 1
+            if child >= size:
+                break
+            if child + 1 < size and store.bound[store.heap[child + 1]] < store.bound[store.heap[child]]:
+                child += 1
+            if store.bound[moved] <= store.bound[store.heap[child]]:
+                break
+            store.heap[i] = store.heap[child]
+            i = child
+        store.heap[i] = moved
+    return slot
+
+
+@compiled
+def save(store, state, bound, level, b):
+    """Store the node in ``state``: its decisions and as much of its iterate as fits."""
+    store.counts[0] -= 1
+    slot = store.vacant[store.counts[0]]
+    store.bound[slot] = bound
+    store.level[slot] = level
+    store.intercept[slot] = b
+    for i in range(store.bits.shape[1]):
+        store.bits[slot, i] = 0
+    width, length = store.feature.shape[1], 0
+    for j in range(state.status.size):
+        if state.status[j] != FREE:
+            store.bits[slot, j >> 2] |= np.uint8((1 if state.status[j] == IN else 2) << (2 * (j & 3)))
+        if state.x[j] != 0.0 and length < width:
+            store.feature[slot, length] = j
+            store.value[slot, length] = state.x[j]
+            length += 1
+    store.length[slot] = length
+    push(store, slot)
+
+
+@compiled
+def load(data, store, state, slot):
+    """Bring a stored node back into ``state`` and free its slot."""
+    for j in range(state.status.size):
+        code = (store.bits[slot, j >> 2] >> (2 * (j & 3))) & 3
+        state.status[j] = FREE if code == 0 else (IN if code == 1 else OUT)
+        state.x[j] = 0.0
+    for i in range(store.length[slot]):
+        j = np.int64(store.feature[slot, i])
+        if state.status[j] != OUT and make_dense(data, j):
+            state.x[j] = store.value[slot, i]
+    store.vacant[store.counts[0]] = slot
+    store.counts[0] += 1
+    return store.bound[slot], store.level[slot], store.intercept[slot]
+
+
+@compiled
+def decide(data, state, j, choice):
+    """Fix a feature; a feature ruled out leaves the iterate."""
+    state.status[j] = choice
+    if choice == OUT and state.x[j] != 0.0:
+        add_multiple(state.u, -state.x[j], data.columns[data.row[j]])
+        state.x[j] = 0.0
+
+
+@compiled
+def screen_node(data, state, bound, last, following, limit, totals):
+    """Fix every free feature whose other branch is proved to hold nothing below ``limit``."""
+    count = 0
+    for j in range(state.status.size):
+        if state.status[j] != FREE:
+            continue
+        gain = state.best_q[j] - data.mu
+        if gain > 0.0 and gain >= last:
+            raised = bound + (gain - following)
+            choice = IN
+        else:
+            raised = bound + (last - gain)
+            choice = OUT
+        raised -= 4.0 * UNIT * (abs(bound) + abs(gain) + last + following)
+        if raised > limit:
+            totals.closed[0] = min(totals.closed[0], raised)
+            decide(data, state, j, choice)
+            count += 1
+    return count
+
+
+@compiled
+def screen_root(state, totals, limit, data):
+    """Apply what the root's dual point proves against the current ``limit``; False if the node contradicts it."""
+    for j in range(state.status.size):
+        if totals.raise_in[j] > limit:
+            if state.status[j] == IN:
+                return False
+            if state.status[j] == FREE:
+                state.status[j] = OUT
+                state.x[j] = 0.0
+        elif totals.raise_out[j] > limit:
+            if state.status[j] == OUT:
+                return False
+            state.status[j] = IN
+    return True
+
+
+@compiled
+def round_up(data, state, spare, level, totals):
+    """Mark in ``spare.status`` the model the relaxation suggests; False if it was tried lately."""
+    decided = 0
+    free = 0
+    for j in range(state.status.size):
+        if state.status[j] == IN:
+            decided += 1
+        elif state.status[j] == FREE and abs(state.x[j]) > 0.5 * level:
+            state.scratch[free] = abs(state.x[j])
+            free += 1
+    kappa = data.k - decided
+    smallest = 0.0
+    if free > kappa:
+        smallest, following = two_largest_cuts(state.scratch, free, kappa)
+        if kappa <= 0:
+            smallest = np.inf
+    code = np.uint64(14695981039346656037)
+    taken = decided
+    for j in range(state.status.size):
+        chosen = state.status[j] == IN
+        if state.status[j] == FREE and abs(state.x[j]) > 0.5 * level and abs(state.x[j]) >= smallest:
+            if taken < data.k:
+                chosen = True
+                taken += 1
+        spare.status[j] = IN if chosen else OUT
+        spare.x[j] = state.x[j] if chosen else 0.0
+        if chosen:
+            code = (code ^ np.uint64(j + 1)) * np.uint64(1099511628211)
+    place = int(code >> np.uint64(32)) % totals.seen.size
+    if totals.seen[place] == code:
+        return False
+    totals.seen[place] = code
+    return True
+
+
+@compiled
+def choose(data, state, level):
+    """The most fractional free feature (with how fractional it is), else the strongest free one, else none."""
+    best, most = -1, 0.0
+    fallback, strongest = -1, -1.0
+    fractional = 0
+    for j in range(state.status.size):
+        if state.status[j] != FREE:
+            continue
+        t = abs(state.x[j])
+        if t > 0.0 and t < level * (1.0 - 1e-9):
+            fractional += 1
+            z = t / level
+            score = min(z, 1.0 - z)
+            if score > most:
+                best, most = j, score
+        if state.best_q[j] + t > strongest:
+            fallback, strongest = j, state.best_q[j] + t
+    if best >= 0:
+        return best, most, fractional
+    return fallback, 0.0, fractional
+
+
+@entry
+def explore(data, state, spare, store, totals, rel_gap, node_screening, node_limit, allowance):
+    """Work through open nodes until none is left, the allowance is used up, or the store is nearly full."""
+    m = data.y.size
+    features = state.status.size
+    lowest = np.sqrt(data.gamma * data.mu)
+    diving = False
+    bound, level, b = 0.0, 0.0, 0.0
+    spent = 0
+    done = 0
+    outcome = PAUSED
+    while True:
+        limit = totals.upper[0] * (1.0 - rel_gap)
+        if not diving:
+            if store.counts[1] == 0:
+                outcome = EXHAUSTED
+                break
+            slot = pop(store)
+            if store.bound[slot] >= limit:  # the best open node is hopeless, hence all are
+                totals.closed[0] = min(totals.closed[0], store.bound[slot])
+                store.vacant[store.counts[0]] = slot
+                store.counts[0] += 1
+                while store.counts[1] > 0:
+                    store.counts[1] -= 1
+                    store.vacant[store.counts[0]] = store.heap[store.counts[1]]
+                    store.counts[0] += 1
+                outcome = EXHAUSTED
+                break
+            bound, level, b = load(data, store, state, slot)
+            if node_screening and not screen_root(state, totals, limit, data):
+                totals.closed[0] = min(totals.closed[0], max(limit, bound))
+                continue
+            predictor(data, state, b)
+            spent += features * 4 + m * store.length[slot]
+        if spent >= allowance or done >= node_limit or store.counts[0] < 2 or totals.stop[0] != 0:
+            save(store, state, bound, level, b)
+            if store.counts[0] < 2:
+                outcome = STORE_FULL
+            break
+        done += 1
+        decided, free = 0, 0
+        for j in range(features):
+            if state.status[j] == IN:
+                decided += 1
+            elif state.status[j] == FREE:
+                free += 1
+        if decided >= data.k:
+            for j in range(features):
+                if state.status[j] == FREE:
+                    decide(data, state, j, -abs(IN))
+            free = 0
+        final = free == 0
+        tolerance = 0.05 * rel_gap * totals.upper[0]
+        newton = totals.counts[2] * 2 > totals.counts[0] + 8 and totals.counts[0] % 16 != 0
+        primal, value, last, following, level, b, newton = relax(
+            data, state, level, b, limit, tolerance, 0.0 if final else 0.2, newton
+        )
+        spent += (m + 2 * features) * (decided + free) * 4
+        totals.counts[0] += 1
+        totals.counts[2] += 1 if newton else 0
+        parent = bound
+        bound = max(bound, value)
+        if bound >= limit or final:
+            if final and primal * (1.0 + 8.0 * m * UNIT) < totals.upper[0]:
+                accept(state, totals, primal * (1.0 + 8.0 * m * UNIT))
+            totals.closed[0] = min(totals.closed[0], bound)
+            diving = False
+            continue
+        j, score, fractional = choose(data, state, level)
+        # a new model, where the relaxation is nearly decided or few have been tried
+        if fractional <= 3 or totals.counts[1] * 16 < totals.counts[0] + 64:
+            if round_up(data, state, spare, level, totals):
+                predictor(data, spare, b)
+                found = relax(data, spare, lowest, b, np.inf, 1e-10 * totals.upper[0], 0.0, newton)[0]
+                totals.counts[1] += 1
+                found *= 1.0 + 8.0 * m * UNIT
+                if found < totals.upper[0]:
+                    accept(spare, totals, found)
+                    limit = totals.upper[0] * (1.0 - rel_gap)
+                    if bound >= limit:
+                        totals.closed[0] = min(totals.closed[0], bound)
+                        diving = False
+                        continue
+        if value >= parent:
+            if node_screening:
+                screen_node(data, state, value, last, following, limit, totals)
+            if j >= 0 and state.status[j] != FREE:
+                j, score, fractional = choose(data, state, level)
+        if j < 0:  # everything was decided by screening: the node is its own only child
+            diving = True
+            continue
+        # branch: the likelier side is explored at once, the other one waits
+        first = IN if abs(state.x[j]) >= 0.5 * level and state.x[j] != 0.0 else OUT
+        kept = state.x[j]
+        state.status[j] = -first
+        if first == IN:
+            state.x[j] = 0.0
+        save(store, state, bound, level, b)
+        state.status[j] = FREE
+        state.x[j] = kept
+        decide(data, state, j, first)
+        diving = True
+    return outcome
+
+
+@compiled
+def accept(state, totals, objective):
+    """Keep the support in ``state`` as the best model."""
+    totals.upper[0] = min(totals.upper[0], objective)
+    totals.best[0] = objective
+    for j in range(state.status.size):
+        totals.support[j] = state.status[j] == IN

@@ -1,0 +1,153 @@
+"""Workers of a search: each owns its work space and open nodes; columns and the best objective are shared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from safescreen import kernels
+from safescreen.bounds import IN, Fixings
+from safescreen.node import Data, State, make_state
+from safescreen.problem import Problem
+from safescreen.relaxation import Root, block_data
+from safescreen.tree import EXHAUSTED, STORE_FULL, Store, Totals, make_store, put
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.int64]
+
+_DENSE_BYTES = 1 << 26  # a sparse matrix stays compressed in the search when its dense block would be larger
+_SLOTS = 4096
+
+
+@dataclass
+class Worker:
+    """One explorer of the tree."""
+
+    data: Data
+    state: State
+    spare: State
+    store: Store
+    totals: Totals
+
+    @property
+    def open_nodes(self) -> int:
+        """Nodes waiting in this worker's store."""
+        return int(self.store.counts[1])
+
+    @property
+    def lower_bound(self) -> float:
+        """The smallest bound of anything this worker has open or closed."""
+        waiting = self.store.bound[self.store.heap[0]] if self.open_nodes else np.inf
+        return float(min(waiting, self.totals.closed[0]))
+
+    def explore(self, rel_gap: float, node_screening: bool, nodes: int, allowance: int) -> None:
+        """Work until the allowance is used, nothing is left or another worker has run dry."""
+        while True:
+            outcome = kernels.explore(
+                self.data, self.state, self.spare, self.store, self.totals, rel_gap, node_screening, nodes, allowance
+            )
+            if outcome == EXHAUSTED:
+                self.totals.stop[0] = 1
+            if outcome != STORE_FULL:
+                return
+            self.store = _enlarged(self.store)
+
+    def hand_over(self, other: Worker) -> None:
+        """Give every second open node, in the order of their bounds, to a worker that has none."""
+        slots = self.store.heap[: self.open_nodes].copy()
+        slots = slots[np.argsort(self.store.bound[slots], kind="stable")]
+        kept, given = slots[0::2], slots[1::2]
+        while other.store.counts[0] < given.size + 2:
+            other.store = _enlarged(other.store)
+        target = np.arange(given.size, dtype=np.int32)
+        theirs = other.store
+        for mine, their in zip(self.store[:7], theirs[:7], strict=True):
+            their[target] = mine[given]
+        theirs.heap[: given.size] = target  # sorted by bound, hence a heap
+        theirs.counts[:] = theirs.bound.size - given.size, given.size
+        theirs.vacant[: theirs.counts[0]] = np.arange(theirs.bound.size - 1, given.size - 1, -1, dtype=np.int32)
+        vacant = self.store.counts[0]
+        self.store.vacant[vacant : vacant + given.size] = given
+        self.store.counts[:] = vacant + given.size, kept.size
+        self.store.heap[: kept.size] = kept
+
+
+def make_workers(
+    problem: Problem, root: Root, fixings: Fixings, upper: float, columns: IndexArray, count: int
+) -> list[Worker]:
+    """Workers over the surviving ``columns``; the first one holds the root node."""
+    shared = np.array([upper]), np.zeros(1, np.int64)
+    chosen, raised = root.bound.raised(Fixings(problem.included, problem.excluded))
+    raise_in = np.where(chosen, -np.inf, raised)[columns]
+    raise_out = np.where(chosen, raised, -np.inf)[columns]
+    weights = _curvature(problem, root)
+    nonzero = int(np.count_nonzero(root.x))
+    capacity = min(columns.size, max(256, 2 * nonzero, nonzero + problem.k if problem.k < columns.size else 0))
+    width = min(columns.size, max(32, nonzero + nonzero // 2))
+    workers = []
+    base = search_data(problem, columns, root)
+    hot = _hot(problem, root, columns)
+    for number in range(count):
+        data = base if number == 0 or base.values.size == 0 else search_data(problem, columns, root)
+        totals = Totals(
+            shared[0], np.array([np.inf]), np.zeros(columns.size, np.bool_), np.array([np.inf]), np.zeros(3, np.int64),
+            np.zeros(4096, np.uint64), shared[1], raise_in, raise_out,
+        )  # fmt: skip
+        state = make_state(data, hot, weights, capacity)
+        spare = make_state(data, hot, weights, capacity)
+        workers.append(Worker(data, state, spare, make_store(_SLOTS, columns.size, width), totals))
+    first = workers[0]
+    first.state.status[fixings.included[columns]] = IN
+    first.state.x[:] = root.x[columns]
+    put(first.store, first.state, root.bound.value, root.level, root.b)
+    return workers
+
+
+def _hot(problem: Problem, root: Root, columns: IndexArray) -> npt.NDArray[np.bool_]:
+    """Columns to look at in every round: all of a few, else those near the root's level."""
+    if columns.size <= 512:
+        return np.ones(columns.size, np.bool_)
+    near = 0.8 * 2.0 * root.level / problem.gamma
+    return np.asarray((np.abs(root.bound.correlation[columns]) > near) | (root.x[columns] != 0.0))
+
+
+def _curvature(problem: Problem, root: Root) -> FloatArray:
+    """Reference weights of the shared Gram matrix: the root's curvature, kept away from zero."""
+    p = root.bound.dual
+    return np.asarray(np.maximum(p * (1.0 - p), 1e-6) * problem.weights)
+
+
+def search_data(problem: Problem, columns: IndexArray, root: Root) -> Data:
+    """The columns for a search: dense, unless they are many and the matrix is sparse."""
+    m = problem.n_samples
+    compressed = problem.design.compressed(columns) if columns.size * m * 8 > _DENSE_BYTES else None
+    if compressed is None or compressed.values.size * 16 > columns.size * m * 8:
+        return block_data(problem, columns)
+    design = problem.design
+    first = np.flatnonzero((root.x[columns] != 0.0) | problem.included[columns] | _hot(problem, root, columns))
+    rows = min(columns.size, max(2 * first.size + 1024, _DENSE_BYTES // (8 * m)))
+    block = np.empty((rows, m))
+    block[: first.size] = design.columns(columns[first]).T
+    row = np.full(columns.size, -1)
+    row[first] = np.arange(first.size)
+    return Data(
+        block, row, np.array([first.size]), *compressed, design.means[columns], design.scales[columns],
+        np.maximum(design.error[columns], design.block_error[columns]), problem.y, problem.weights, problem.gamma,
+        problem.mu, problem.k, problem.fit_intercept,
+    )  # fmt: skip
+
+
+def _enlarged(store: Store) -> Store:
+    """The same open nodes in twice the slots."""
+    old = store.bound.size
+    new = make_store(2 * old, 4 * store.bits.shape[1], store.feature.shape[1])
+    for mine, theirs in zip(store[:7], new[:7], strict=True):
+        theirs[:old] = mine
+    new.heap[:old] = store.heap
+    vacant = int(store.counts[0])
+    new.vacant[:old] = np.arange(2 * old - 1, old - 1, -1, dtype=np.int32)
+    new.vacant[old : old + vacant] = store.vacant[:vacant]
+    new.counts[:] = vacant + old, store.counts[1]
+    return new

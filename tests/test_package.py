@@ -1,0 +1,60 @@
+"""The package as a whole: quick to import, complete, documented."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+import safescreen as ss
+
+
+def seconds(*arguments: str) -> float:
+    """Best of three runs of the interpreter, which filters out a busy machine."""
+    best = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def test_import_is_quick():
+    assert seconds("-c", "import safescreen") - seconds("-c", "pass") < 0.1
+
+
+def test_help_is_quick():
+    assert seconds("-m", "safescreen.cli", "--help") < 0.5
+
+
+@pytest.mark.parametrize("statement", ["import safescreen", "import safescreen.cli"])
+def test_import_stays_light(statement):
+    code = f"{statement}, sys; print([m for m in ('numpy', 'scipy', 'numba', 'sklearn') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_version_on_the_command_line():
+    command = [sys.executable, "-m", "safescreen.cli", "--version"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == f"safescreen {ss.__version__}"
+
+
+def test_bad_input_on_the_command_line():
+    command = [sys.executable, "-m", "safescreen.cli", "demo", "--k", "0"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "safescreen: k is 0, but must be an integer >= 1."
+
+
+@pytest.mark.parametrize("name", [name for name in ss.__all__ if name != "__version__"])
+def test_public_names_resolve_and_are_documented(name):
+    assert getattr(ss, name).__doc__
+    assert name in dir(ss)
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = ss.nonsense
