@@ -21,9 +21,10 @@ from safescreen.relaxation import Root, block_data
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]
 
-SEARCH_GAP = 2e-3  # relative gap above which the root's local search is worth its time
+SEARCH_GAP = 3e-3  # relative gap above which the root's local search is worth its time
 _CANDIDATES = 1500  # columns the local search looks at
 _TRIALS = 6  # replacements refitted per feature dropped
+_OPTIMISM = 4.0  # a new feature may gain this many times what its own Newton step promises
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,11 @@ class Refitter:
         return self._squared
 
 
-def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> Incumbent:
-    """Fit a support to machine accuracy and evaluate the model, rounding up."""
+def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float, tolerance: float = 1e-11) -> Incumbent:
+    """Fit a support (to machine accuracy with ``tolerance=0``) and evaluate the model, rounding up."""
     refitter = Refitter(problem, support)
     refitter.b = b
-    refitter.fit(np.arange(support.size), x[support], 0.0)
+    refitter.fit(np.arange(support.size), x[support], tolerance)
     return _evaluated(problem, support, refitter.coefficients(np.arange(support.size)), refitter.b)
 
 
@@ -169,7 +170,8 @@ class _LocalSearch:
         while improved and not self.expired():
             improved = False
             if chosen.size < self.problem.k:
-                found = self._best_addition(chosen, x, value)
+                self._fit(chosen, x)
+                found = self._best_addition(chosen, x, value, value)
                 if found is not None:
                     value, chosen, x = found
                     improved = True
@@ -192,16 +194,15 @@ class _LocalSearch:
         return value, self.refitter.coefficients(chosen)
 
     def _best_addition(
-        self, chosen: IndexArray, x: FloatArray, value: float
+        self, chosen: IndexArray, x: FloatArray, base: float, value: float
     ) -> tuple[float, IndexArray, FloatArray] | None:
-        """The best of the most promising additions, if it improves on ``value``."""
-        self._fit(chosen, x)
+        """The best of the most promising additions to the last fit (of value ``base``), if it improves on ``value``."""
         pull = self.refitter.pull()
         pull[chosen] = -np.inf
         best = None
         count = min(_TRIALS, pull.size)
         for j in np.argpartition(-pull, count - 1)[:count]:
-            if pull[j] == -np.inf:
+            if base + self.problem.mu - _OPTIMISM * pull[j] >= value:
                 continue
             trial = np.append(chosen, j)
             new_value, new_x = self._fit(trial, np.append(x, 0.0))
@@ -217,4 +218,4 @@ class _LocalSearch:
         new_value, new_x = self._fit(rest, kept)
         if new_value < value * (1.0 - 1e-9):
             return new_value, rest, new_x
-        return self._best_addition(rest, new_x, value)
+        return self._best_addition(rest, new_x, new_value, value)

@@ -257,7 +257,7 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
     kappa = max(data.k - decided, 0)
     lowest = np.sqrt(data.gamma * data.mu)
     primal, bound, last, following, previous = np.inf, -np.inf, 0.0, 0.0, np.inf
-    length, stalled = 1.0, False
+    length, stalled, idle = 1.0, False, 0
     size = gather(data, state, hot, np.inf, b)
     direction(data, state, size)  # no step yet: the iterate itself is the first trial
     for attempt in range(ROUNDS):
@@ -272,6 +272,8 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
             for a in range(size):
                 model.x[a] = model.start[a] + length * model.move[a]
             continue
+        idle = idle + 1 if trial > primal - 4.0 * UNIT * abs(primal) else 0
+        stalled = stalled or idle > 4
         primal = trial
         copy_into(state.u, state.trial)
         for a in range(size):
@@ -306,10 +308,11 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
             copy_into(state.best_alpha, point.alpha)
         if bound >= cut or primal - bound <= tolerance or stalled:
             break
-        if primal < cut and primal - bound <= patience * (cut - bound):
+        if primal < cut and bound > -np.inf and primal - bound <= patience * (cut - bound):
             break
         # a step of the quadratic model
         gap = primal - max(value, bound)
+        idle = idle if gap > 0.5 * previous else 0
         newton = newton or gap > 0.25 * previous
         previous = gap
         size = gather(data, state, hot, level, b)

@@ -21,13 +21,13 @@ REORDER = {"reassoc", "contract", "nsz"}
 def _inner(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator for functions called from compiled code only: no Python wrapper, no cache entry of their own."""
     decorate: Callable[[Callable[..., Any]], Callable[..., Any]] = njit(
-        nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
+        nogil=True, error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
     )
     return decorate
 
 
 #: For the functions that Python calls: cached on disk, see :mod:`safescreen.kernels`.
-entry = njit(nogil=True, error_model="numpy", cache=True)
+entry = njit(nogil=True, error_model="numpy", _nrt=False, cache=True)
 compiled = _inner()
 reordered = _inner(fastmath=REORDER)
 elementwise = _inner(fastmath={"contract"})

@@ -223,7 +223,9 @@ class Search:
 
     def solution(self, status: str) -> Solution:
         """The best model with all that is known about it."""
-        problem, incumbent = self.problem, self.incumbent
+        problem = self.problem
+        exact = polish(problem, self.incumbent.support, self.incumbent.x, self.incumbent.b, 0.0)
+        incumbent = min(self.incumbent, exact, key=lambda model: model.objective)
         coef, intercept = problem.to_data_units(incumbent.x, incumbent.b)
         seconds = perf_counter() - self.start
         screening = None
@@ -234,7 +236,7 @@ class Search:
             intercept=intercept,
             support=incumbent.support,
             objective=incumbent.objective,
-            lower_bound=self.lower_bound,
+            lower_bound=min(self.lower_bound, incumbent.objective),
             status=status,
             nodes=self.nodes,
             seconds=seconds,

@@ -15,6 +15,7 @@ from safescreen.node import State, make_dense, predictor, relax
 from safescreen.numerics import UNIT, add_multiple, compiled, entry, two_largest_cuts
 
 EXHAUSTED, PAUSED, STORE_FULL = 0, 1, 2
+PLUNGE = 0.1  # a plunge goes on while the bound is this near, relative to the gap, to the best open one
 
 
 class Store(NamedTuple):
@@ -286,9 +287,9 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
                 continue
             predictor(data, state, b)
             spent += features * 4 + m * store.length[slot]
-        if spent >= allowance or done >= node_limit or store.counts[0] < 2 or totals.stop[0] != 0:
+        if spent >= allowance or done >= node_limit or store.counts[0] < 3 or totals.stop[0] != 0:
             save(store, state, bound, level, b)
-            if store.counts[0] < 2:
+            if store.counts[0] < 3:
                 outcome = STORE_FULL
             break
         done += 1
@@ -307,7 +308,7 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
         tolerance = 0.05 * rel_gap * totals.upper[0]
         newton = totals.counts[2] * 2 > totals.counts[0] + 8 and totals.counts[0] % 16 != 0
         primal, value, last, following, level, b, newton = relax(
-            data, state, level, b, limit, tolerance, 0.0 if final else 0.2, newton
+            data, state, level, b, limit, tolerance, 0.0 if final else 0.1, newton
         )
         spent += (m + 2 * features) * (decided + free) * 4
         totals.counts[0] += 1
@@ -343,7 +344,7 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
         if j < 0:  # everything was decided by screening: the node is its own only child
             diving = True
             continue
-        # branch: the likelier side is explored at once, the other one waits
+        # branch: the likelier side is explored at once (if its bound is near the best), the other one waits
         first = IN if abs(state.x[j]) >= 0.5 * level and state.x[j] != 0.0 else OUT
         kept = state.x[j]
         state.status[j] = -first
@@ -353,7 +354,10 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
         state.status[j] = FREE
         state.x[j] = kept
         decide(data, state, j, first)
-        diving = True
+        best = store.bound[store.heap[0]]
+        diving = bound <= best + PLUNGE * (limit - best)
+        if not diving:
+            save(store, state, bound, level, b)
     return outcome
 
 
