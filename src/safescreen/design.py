@@ -242,7 +242,11 @@ class DenseDesign(Design):
 
     def _gather(self, indices: IndexArray) -> FloatArray:
         rows = np.empty((indices.size, self.shape[0]))
-        rows[...] = self._X.T[indices] if self._by_columns else self._X[:, indices].T
+        if self._by_columns or indices.size > 512:
+            rows[...] = self._X.T[indices]
+        else:  # several times faster than fancy indexing for a few strided columns
+            for row, j in zip(rows, indices.tolist(), strict=True):
+                row[:] = self._X[:, j]
         return rows
 
     def _sums(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:

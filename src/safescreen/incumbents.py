@@ -55,7 +55,8 @@ class Refitter:
         state.status[chosen] = IN
         state.x[:] = 0.0
         state.x[chosen] = x
-        state.u[:] = x @ self._data.columns[chosen] + self.b
+        columns = self._data.columns
+        state.u[:] = x @ (columns if chosen.size == len(columns) else columns[chosen]) + self.b
         value, _, _, _, _, self.b, _ = kernels.relax(self._data, state, 0.0, self.b, np.inf, tolerance, 0.0, True)
         return float(value)
 
@@ -77,11 +78,11 @@ class Refitter:
         return self._squared
 
 
-def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float, tolerance: float = 1e-11) -> Incumbent:
-    """Fit a support (to machine accuracy with ``tolerance=0``) and evaluate the model, rounding up."""
+def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> Incumbent:
+    """Fit a support to machine accuracy and evaluate the model, rounding up."""
     refitter = Refitter(problem, support)
     refitter.b = b
-    refitter.fit(np.arange(support.size), x[support], tolerance)
+    refitter.fit(np.arange(support.size), x[support], 0.0)
     return _evaluated(problem, support, refitter.coefficients(np.arange(support.size)), refitter.b)
 
 

@@ -255,8 +255,8 @@ def face_step(data, model, size, level, lowest, kappa):
 @compiled
 def minimise_at_level(data, model, size, level, tolerance):
     """Minimise the model at a fixed level: coordinate descent and face steps in turn. Monotone, hence safe."""
-    for attempt in range(200):
-        for _ in range(5):
+    for attempt in range(30):
+        for _ in range(5 + size // 4):  # as much work as the face step that follows
             if sweep(data, model, size, level) * size <= tolerance:
                 return
         level, exact = face_step(data, model, size, level, level, size)
@@ -279,7 +279,7 @@ def minimise_model(data, model, size, level, lowest, kappa, tolerance):
         return level
     scale = 1.0
     for attempt in range(4):  # descent with the level adjusted on the way: enough almost always
-        for _ in range(10):
+        for _ in range(10 + size // 4):
             largest = sweep(data, model, size, level)
             misfit, proposal = budget_misfit(data, model, size, level, kappa)
             if misfit <= 0.0 and level <= lowest:

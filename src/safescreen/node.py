@@ -254,6 +254,7 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
     model, point = state.model, state.point
     hot, cold, decided = split(state)
     newton = newton or decided == hot + cold
+    idle_limit = 1 if decided == hot + cold else 4  # rounds without progress
     kappa = max(data.k - decided, 0)
     lowest = np.sqrt(data.gamma * data.mu)
     primal, bound, last, following, previous = np.inf, -np.inf, 0.0, 0.0, np.inf
@@ -273,7 +274,7 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
                 model.x[a] = model.start[a] + length * model.move[a]
             continue
         idle = idle + 1 if trial > primal - 4.0 * UNIT * abs(primal) else 0
-        stalled = stalled or idle > 4
+        stalled = stalled or idle > idle_limit
         primal = trial
         copy_into(state.u, state.trial)
         for a in range(size):

@@ -24,6 +24,7 @@ IndexArray = npt.NDArray[np.int64]
 _NO_FLOATS = np.empty(0)
 _NO_INDICES = np.empty(0, np.int32)
 _NO_STARTS = np.zeros(1, np.int64)
+_FIRST_BLOCK = 192  # columns to begin with
 
 
 @dataclass(frozen=True)
@@ -123,19 +124,25 @@ def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
     kappa = problem.k - problem.include.size
     pull = np.where(fixings.free, np.abs(bound.correlation), 0.0)
     level, prices = _start(problem, pull, kappa, lowest)
-    block = np.flatnonzero(fixings.included | (pull > 0.9 * 2.0 * level / problem.gamma))
+    promising = np.flatnonzero(pull > 0.9 * 2.0 * level / problem.gamma)
+    block = _strongest(promising, pull, max(_FIRST_BLOCK, 2 * min(kappa, problem.n_samples)))
+    complete = block.size == promising.size
+    block = np.union1d(block, problem.include)
     value = np.inf
     for price in prices:
         final = price == problem.mu
-        for _ in range(30):
-            value, alpha, b, level = _solve_block(problem, fixings, block, price, x, b, level, tolerance if final else 1e-3)
+        accuracy = tolerance if final and complete else 1e-3
+        for _ in range(60):
+            value, alpha, b, level = _solve_block(problem, fixings, block, price, x, b, level, accuracy)
             trial = bound_at(problem, fixings, _dual_of(problem, alpha))
             bound = trial if trial.value > bound.value else bound
             if final and value - bound.value <= tolerance * abs(value):
                 break
             block, grown = _enlarged(problem, fixings, block, trial, level)
-            if not grown:
+            if not grown and (not final or accuracy <= tolerance):
                 break
+            if final:
+                accuracy = max(tolerance, min(accuracy, 0.02 * (value - bound.value) / abs(value))) if grown else tolerance
     return Root(value, bound, x, b, level)
 
 
@@ -173,8 +180,7 @@ def _solve_block(
     state.x[:] = x[block]
     state.u[:] = state.x @ data.columns + b
     level = max(level, float(np.sqrt(problem.gamma * price)))
-    scale = tolerance * 0.5
-    value, _, _, _, level, b, _ = kernels.relax(data, state, level, b, np.inf, scale, 0.0, False)
+    value, _, _, _, level, b, _ = kernels.relax(data, state, level, b, np.inf, 0.5 * tolerance, 0.0, False)
     x[block] = state.x
     return value, state.best_alpha, b, level
 
@@ -194,8 +200,12 @@ def _enlarged(
     needed = 2.0 * level / problem.gamma
     if not (pull > needed * (1.0 + 1e-12)).any():
         return block, False
-    missing = np.flatnonzero(pull > 0.95 * needed)
-    most = max(128, block.size)
-    if missing.size > most:
-        missing = missing[np.argsort(-pull[missing], kind="stable")[:most]]
+    missing = _strongest(np.flatnonzero(pull > 0.95 * needed), pull, max(_FIRST_BLOCK, block.size))
     return np.union1d(block, missing), True
+
+
+def _strongest(columns: IndexArray, pull: FloatArray, most: int) -> IndexArray:
+    """The ``most`` columns with the strongest pull."""
+    if columns.size <= most:
+        return columns
+    return columns[np.argpartition(-pull[columns], most)[:most]]

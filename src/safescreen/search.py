@@ -132,7 +132,7 @@ def solve(
             late = settings.time_limit is not None and perf_counter() - start > settings.time_limit
             return late or interrupts.requested
 
-        root = solve_root(problem)
+        root = solve_root(problem, max(1e-10, 1e-3 * settings.rel_gap))
         incumbent = first_incumbent(problem, root, expired)
         if candidate is not None:
             incumbent = min(incumbent, polish(problem, *candidate), key=lambda model: model.objective)
@@ -223,9 +223,7 @@ class Search:
 
     def solution(self, status: str) -> Solution:
         """The best model with all that is known about it."""
-        problem = self.problem
-        exact = polish(problem, self.incumbent.support, self.incumbent.x, self.incumbent.b, 0.0)
-        incumbent = min(self.incumbent, exact, key=lambda model: model.objective)
+        problem, incumbent = self.problem, self.incumbent
         coef, intercept = problem.to_data_units(incumbent.x, incumbent.b)
         seconds = perf_counter() - self.start
         screening = None
@@ -236,7 +234,7 @@ class Search:
             intercept=intercept,
             support=incumbent.support,
             objective=incumbent.objective,
-            lower_bound=min(self.lower_bound, incumbent.objective),
+            lower_bound=self.lower_bound,
             status=status,
             nodes=self.nodes,
             seconds=seconds,
