@@ -170,7 +170,9 @@ def test_bound_is_just_below_the_exact_dual_function(case):
     bound = bound_at(problem, fixings, case.dual(problem))
     exact, size = exact_bound(problem, fixings, bound.dual)
     assert bound.value <= exact
-    assert exact - bound.value <= TIGHT * size * (1.0 + np.abs(problem.design.means / problem.design.scales).max())
+    assert exact - bound.value <= TIGHT * size * (
+        1.0 + np.abs(problem.design.means / problem.design.scales).max()
+    )
 
 
 @several
@@ -242,7 +244,9 @@ def test_balancing_makes_the_classes_even(seed):
     assert abs(problem.y @ (problem.weights * even)) < 1e-15
     assert (even <= p).all()
     assert (even >= 0.0).all()
-    assert (even[problem.y > 0.0] == p[problem.y > 0.0]).all() or (even[problem.y < 0.0] == p[problem.y < 0.0]).all()
+    assert (even[problem.y > 0.0] == p[problem.y > 0.0]).all() or (
+        even[problem.y < 0.0] == p[problem.y < 0.0]
+    ).all()
 
 
 def test_points_outside_the_box_are_clipped():

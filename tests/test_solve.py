@@ -163,7 +163,7 @@ def test_lower_bound_is_safe_whatever_the_first_model(monkeypatch, seed):
 
 @pytest.mark.parametrize("rel_gap", [0.3, 0.03, 1e-3])
 def test_lower_bound_is_safe_at_every_requested_gap(rel_gap):
-    for seed in range(500, 540):
+    for seed in range(500, 530):
         problem = hard_problem(seed).problem()
         solution = ss.solve(problem, rel_gap=rel_gap)
         optimum = brute_force(problem).value
@@ -210,10 +210,12 @@ def test_node_limit_with_two_threads(endless):
     assert 500 <= solution.nodes <= 501
 
 
-def test_node_limit_holds_while_the_store_grows(endless, monkeypatch):
+def test_node_limit_holds_while_the_store_grows(monkeypatch):
+    m, n, snr, options = MEDIUM["thousands of nodes"]
+    problem = synthetic(m, n, snr, **options)
     monkeypatch.setattr(workers, "_SLOTS", 4)
-    solution = ss.solve(endless, node_limit=300)
-    check(endless, solution)
+    solution = ss.solve(problem, node_limit=300)
+    check(problem, solution)
     assert solution.nodes == 300
 
 
@@ -280,9 +282,9 @@ def test_callback_ends_the_search(endless, calls, n_threads):
 
     def callback(moment):
         seen.append(moment)
-        return len(seen) == calls
+        return len(seen) >= calls
 
-    solution = ss.solve(endless, callback=callback, n_threads=n_threads)
+    solution = ss.solve(endless, callback=callback, n_threads=n_threads, time_limit=60.0)
     check(endless, solution)
     assert solution.status == "interrupted"
     assert len(seen) == calls
@@ -298,7 +300,7 @@ def test_errors_of_a_callback_come_through(endless):
 
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(RuntimeError, match="stop here"):
-        ss.solve(endless, callback=callback)
+        ss.solve(endless, callback=callback, time_limit=60.0)
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -313,7 +315,7 @@ def test_interrupt_from_the_keyboard(endless, calls, n_threads):
             signal.raise_signal(signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)
-    solution = ss.solve(endless, callback=callback, n_threads=n_threads)
+    solution = ss.solve(endless, callback=callback, n_threads=n_threads, time_limit=60.0)
     check(endless, solution)
     assert solution.status == "interrupted"
     assert signal.getsignal(signal.SIGINT) is before
@@ -338,7 +340,7 @@ def test_second_interrupt_is_an_exception(endless):
 
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        ss.solve(endless, callback=callback)
+        ss.solve(endless, callback=callback, time_limit=60.0)
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -435,7 +437,8 @@ def test_storage_does_not_matter(standardize):
 def test_dtype_does_not_matter(dtype):
     rng = np.random.default_rng(1)
     X = (3.0 * rng.standard_normal((60, 30))).astype(dtype)
-    y = np.where(rng.logistic(size=60) + 2.0 * X[:, :4].astype(float).sum(axis=1) > 1.0, 1, -1)
+    score = rng.logistic(size=60) + 2.0 * X[:, :4].astype(float).sum(axis=1)
+    y = np.where(score > np.median(score), 1, -1)
     narrow = ss.solve(ss.Problem(X, y, k=4, gamma=10.0), rel_gap=1e-7)
     wide = ss.solve(ss.Problem(X.astype(np.float64), y, k=4, gamma=10.0), rel_gap=1e-7)
     same(narrow, wide)
@@ -453,7 +456,9 @@ def test_names_of_the_chosen_features(frame):
     assert ss.solve(ss.Problem(X, y, k=2)).feature_names == ["x1", "x3"]
 
 
-@pytest.mark.parametrize("options", [{"k": 4}, {"k": 4, "standardize": True}, {"mu": 0.01, "fit_intercept": True}])
+@pytest.mark.parametrize(
+    "options", [{"k": 4}, {"k": 4, "standardize": True}, {"mu": 0.01, "fit_intercept": True}]
+)
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_compressed_columns_give_the_same_search(monkeypatch, options, n_threads):
     """Held sparse or dense in the search, the columns are the same."""
@@ -496,8 +501,29 @@ def test_a_wide_sparse_matrix_stays_compressed(monkeypatch):
     assert compressed.lower_bound == pytest.approx(dense.lower_bound, rel=1e-3)
 
 
-def thin_data(m: int, n: int, density: float) -> tuple[sparse.csr_array, np.ndarray]:
-    rng = np.random.default_rng([m, n])
+@pytest.mark.parametrize("seed", range(6, 9))
+def test_running_out_of_dense_rows_does_no_harm(monkeypatch, seed):
+    """Compressed columns get a dense row when they matter; with few rows left the answer must not change."""
+    plenty = workers.search_data
+
+    def starved(*args):
+        data = plenty(*args)
+        return data._replace(columns=data.columns[: int(data.rows[0]) + 1].copy())
+
+    X, y = thin_data(60, 1500, 0.03, seed)
+    problem = ss.Problem(X, y, gamma=100.0, k=4)
+    dense = ss.solve(problem, rel_gap=1e-5)
+    monkeypatch.setattr(workers, "_DENSE_BYTES", 1)
+    monkeypatch.setattr(workers, "search_data", starved)
+    solution = ss.solve(problem, rel_gap=1e-5, node_limit=1500)
+    check(problem, solution, 1e-5)
+    assert solution.lower_bound <= dense.objective
+    assert dense.lower_bound <= solution.objective
+    assert solution.status in ("optimal", "node_limit")
+
+
+def thin_data(m: int, n: int, density: float, *seed: int) -> tuple[sparse.csr_array, np.ndarray]:
+    rng = np.random.default_rng([m, n, *seed])
     X = sparse.random_array((m, n), density=density, rng=rng, format="csr")
     X.data[:] = rng.standard_normal(X.nnz)
     score = np.asarray(X[:, : n // 10].sum(axis=1)).ravel() + 0.3 * rng.logistic(size=m)
@@ -518,7 +544,12 @@ def test_warm_start_from_a_solution(medium):
 
 def test_warm_start_from_an_array(endless):
     rng = np.random.default_rng(3)
-    for start in (np.zeros(400), rng.standard_normal(400), 1e8 * rng.standard_normal(400), [0.0] * 399 + [1.0]):
+    for start in (
+        np.zeros(400),
+        rng.standard_normal(400),
+        1e8 * rng.standard_normal(400),
+        [0.0] * 399 + [1.0],
+    ):
         solution = ss.solve(endless, node_limit=0, warm_start=start)
         check(endless, solution)
         assert solution.objective <= ss.solve(endless, node_limit=0).objective
@@ -527,7 +558,7 @@ def test_warm_start_from_an_array(endless):
 def test_warm_start_is_used():
     """Where rounding the relaxation misses the optimum, a warm start brings it in without any node."""
     used = 0
-    for seed in range(30):
+    for seed in range(10):
         problem = synthetic(40, 60, 0.5, seed, k=6, gamma=1e3)
         best = ss.solve(problem, rel_gap=1e-3, node_limit=3000)
         cold = ss.solve(problem, node_limit=0)
@@ -545,7 +576,9 @@ def test_warm_start_respects_the_users_decisions():
     assert 0 not in solution.support
 
 
-@pytest.mark.parametrize("bad", [np.zeros(3), np.zeros((40, 1)), 1.0, np.full(40, np.nan), np.full(40, np.inf)])
+@pytest.mark.parametrize(
+    "bad", [np.zeros(3), np.zeros((40, 1)), 1.0, np.full(40, np.nan), np.full(40, np.inf)]
+)
 def test_bad_warm_starts(bushy, bad):
     with pytest.raises(ValueError, match="warm_start has coefficients of shape"):
         ss.solve(bushy, warm_start=bad)
@@ -577,13 +610,7 @@ def test_corners(options, intercept):
         solution = ss.solve(problem, rel_gap=1e-9, screening=setting)
         check(problem, solution, 1e-9)
         assert solution.status == "optimal"
-        same(solution, _as_solution(brute_force(problem).value, solution), 1e-9)
-
-
-def _as_solution(objective: float, like: ss.Solution) -> ss.Solution:
-    import dataclasses
-
-    return dataclasses.replace(like, objective=objective)
+        assert solution.objective == pytest.approx(brute_force(problem).value, rel=1e-9)
 
 
 @pytest.mark.parametrize("options", [{"k": 1}, {"mu": 0.01}, {"mu": 0.3}, {"mu": 0.01, "k": 1}])
@@ -625,7 +652,9 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in BAD.items() for value in values]
+)
 def test_bad_settings_are_named(bushy, name, value):
     with pytest.raises((ValueError, TypeError), match=f"^{name} is .*, but .*[.]$"):
         ss.solve(bushy, **{name: value})

@@ -182,6 +182,12 @@ class Bound:
         slack = 4.0 * UNIT * (abs(self.value) + np.abs(self.gain) + self.last + self.following)
         return chosen, np.where(fixings.free, self.value + margin - slack, -np.inf)
 
+    def decide(self, fixings: Fixings, upper: float) -> Fixings:
+        """Decide every free feature on which one branch cannot hold an optimum. Strict: a tie proves nothing."""
+        chosen, raised = self.raised(fixings)
+        decided = fixings.free & (raised > upper)
+        return Fixings(fixings.included | (decided & chosen), fixings.excluded | (decided & ~chosen))
+
 
 def bound_at(problem: Problem, fixings: Fixings, dual: npt.NDArray[np.float64]) -> Bound:
     """The safe lower bound that a dual point ``p`` in [0, 1] gives for the whole problem: one pass over the matrix."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from safescreen import kernels
-from safescreen.bounds import IN, OUT
+from safescreen.bounds import IN, OUT, Fixings
 from safescreen.node import Data, State, make_state
 from safescreen.problem import Problem
 from safescreen.relaxation import Root, block_data
@@ -23,8 +24,18 @@ IndexArray = npt.NDArray[np.int64]
 
 SEARCH_GAP = 3e-3  # relative gap above which the root's local search is worth its time
 _CANDIDATES = 1500  # columns the local search looks at
-_TRIALS = 6  # replacements refitted per feature dropped
-_OPTIMISM = 4.0  # a new feature may gain this many times what its own Newton step promises
+
+
+class _Effort(NamedTuple):
+    """How hard a local search tries: a new feature may gain more than its own Newton step promises."""
+
+    trials: int  # replacements refitted per feature dropped
+    optimism: float  # gain of an addition, in multiples of the promise
+    hope: float  # the same, once another feature has left
+
+
+_WIDE = _Effort(trials=6, optimism=4.0, hope=16.0)
+_NARROW = _Effort(trials=2, optimism=1.3, hope=2.0)  # with a small gap the promise is nearly exact
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,16 @@ class Refitter:
     def coefficients(self, chosen: IndexArray) -> FloatArray:
         """Coefficients of the last fit."""
         return self._state.x[chosen].copy()
+
+    def drop_costs(self, chosen: IndexArray) -> FloatArray:
+        """What leaving out each fitted column would cost, by the quadratic model of the last fit."""
+        block, curvature = self._data.columns[chosen], self._state.point.curvature
+        if self.problem.fit_intercept:
+            block = np.vstack([block, np.ones(block.shape[1])])
+        hessian = (block * curvature) @ block.T
+        hessian[np.diag_indices(chosen.size)] += 2.0 / self.problem.gamma
+        spread = np.diag(np.linalg.pinv(hessian, hermitian=True))[: chosen.size]
+        return np.asarray(self._state.x[chosen] ** 2 / (2.0 * np.maximum(spread, 1e-300)))
 
     def pull(self) -> FloatArray:
         """How much each column would like to enter after the last fit: its one-dimensional Newton decrease."""
@@ -128,15 +149,17 @@ class _LocalSearch:
     def __init__(self, problem: Problem, start: Incumbent, root: Root, expired: Callable[[], bool]) -> None:
         self.problem = problem
         self.expired = expired
+        fixings = root.bound.decide(Fixings(problem.included, problem.excluded), start.objective)
         strength = np.abs(root.bound.correlation)
-        strength[problem.excluded] = -1.0
+        strength[fixings.excluded] = -1.0  # proved to be in no better model
+        strength[fixings.included] = np.inf
         strength[start.support] = np.inf
-        strength[problem.included] = np.inf
-        strength[(root.x != 0.0) & ~problem.excluded] = np.inf
         count = min(max(_CANDIDATES, 2 * problem.k), int(np.count_nonzero(strength >= 0.0)))
-        columns = np.argpartition(-strength, count - 1)[:count] if count else np.empty(0, np.int64)
-        self.refitter = Refitter(problem, np.sort(columns))
-        self.keep = problem.included[self.refitter.columns]
+        columns = np.sort(np.argsort(-strength, kind="stable")[:count])
+        self.refitter = Refitter(problem, columns)
+        self.keep = fixings.included[columns]
+        wide = start.objective - root.bound.value > SEARCH_GAP * start.objective
+        self.effort = _WIDE if wide else _NARROW
 
     def run(self, support: IndexArray, greedy: bool) -> IndexArray:
         """The best support reached from the given one, and from nothing if ``greedy``."""
@@ -171,12 +194,11 @@ class _LocalSearch:
         while improved and not self.expired():
             improved = False
             if chosen.size < self.problem.k:
-                self._fit(chosen, x)
                 found = self._best_addition(chosen, x, value, value)
                 if found is not None:
                     value, chosen, x = found
                     improved = True
-            for i in self._by_weakness(chosen, x):
+            for i in self._weakest(chosen, x):
                 if self.expired():
                     break
                 found = self._without(chosen, x, i, value)
@@ -186,9 +208,14 @@ class _LocalSearch:
                     break
         return value, chosen
 
-    def _by_weakness(self, chosen: IndexArray, x: FloatArray) -> list[int]:
-        order = np.argsort(np.abs(x), kind="stable")
-        return [int(i) for i in order if not self.keep[chosen[i]]]
+    def _weakest(self, chosen: IndexArray, x: FloatArray) -> list[int]:
+        """Which features to try without, cheapest first, as long as a replacement might make up for them."""
+        self._fit(chosen, x)
+        costs = self.refitter.drop_costs(chosen)
+        pull = self.refitter.pull()
+        pull[chosen] = 0.0
+        hope = self.effort.hope * float(pull.max(initial=0.0)) + self.problem.mu
+        return [int(i) for i in np.argsort(costs, kind="stable") if costs[i] < hope and not self.keep[chosen[i]]]
 
     def _fit(self, chosen: IndexArray, x: FloatArray) -> tuple[float, FloatArray]:
         value = self.refitter.fit(chosen, x)
@@ -201,9 +228,9 @@ class _LocalSearch:
         pull = self.refitter.pull()
         pull[chosen] = -np.inf
         best = None
-        count = min(_TRIALS, pull.size)
+        count = min(self.effort.trials, pull.size)
         for j in np.argpartition(-pull, count - 1)[:count]:
-            if base + self.problem.mu - _OPTIMISM * pull[j] >= value:
+            if base + self.problem.mu - self.effort.optimism * pull[j] >= value:
                 continue
             trial = np.append(chosen, j)
             new_value, new_x = self._fit(trial, np.append(x, 0.0))

@@ -64,17 +64,10 @@ class Screening:
         )
 
 
-def decide(bound: Bound, fixings: Fixings, upper: float) -> Fixings:
-    """Decide every free feature on which one branch cannot hold an optimum. Strict: a tie proves nothing."""
-    chosen, raised = bound.raised(fixings)
-    decided = fixings.free & (raised > upper)
-    return Fixings(fixings.included | (decided & chosen), fixings.excluded | (decided & ~chosen))
-
-
 def report(problem: Problem, bound: Bound, upper: float, seconds: float) -> Screening:
     """The public record of a screening with this bound."""
     given = Fixings(problem.included, problem.excluded)
-    fixings = decide(bound, given, upper)
+    fixings = bound.decide(given, upper)
     chosen, raised = bound.raised(given)
     return Screening(
         excluded=np.flatnonzero(fixings.excluded),

@@ -19,13 +19,14 @@ from safescreen.interrupts import Interrupts
 from safescreen.problem import Problem
 from safescreen.progress import Progress
 from safescreen.relaxation import Root, solve_root
-from safescreen.screening import decide, report
+from safescreen.screening import report
 from safescreen.solution import Solution, TracePoint, relative_gap
 from safescreen.workers import Worker, make_workers
 
 SCREENINGS = ("none", "root", "nodes")
-_ALLOWANCE = 20_000_000  # arithmetic between two looks at clock and keyboard: some hundredths of a second
+_ALLOWANCE = 400_000_000  # arithmetic between two looks at clock and keyboard: some hundredths of a second
 _NO_LIMIT = 2**62
+_WORTH_A_LOOK = 16  # nodes after which a last local search costs little in comparison
 
 
 class Moment(NamedTuple):
@@ -215,10 +216,14 @@ class Search:
                 self._update()
                 stopped = self._record()
                 if self._gap() <= self.settings.rel_gap:
-                    return "optimal"
+                    break
                 status = "interrupted" if stopped else self._limit()
                 if status is not None:
                     return status
+        if self.nodes > _WORTH_A_LOOK:  # within the gap there may be a better model next door
+            self.incumbent = improve(self.problem, self.incumbent, self.root, self._expired)
+            self.lower_bound = min(self.lower_bound, self.incumbent.objective)
+            self._record()
         return "optimal" if self._gap() <= self.settings.rel_gap else "numerical_limit"
 
     def solution(self, status: str) -> Solution:
@@ -247,7 +252,7 @@ class Search:
         """Screen at the root and set up the workers on what is left."""
         fixings = Fixings(self.problem.included, self.problem.excluded)
         if self.settings.screening != "none":
-            fixings = decide(self.root.bound, fixings, self.incumbent.objective)
+            fixings = self.root.bound.decide(fixings, self.incumbent.objective)
         self._columns = np.flatnonzero(~fixings.excluded)
         upper = self.incumbent.objective
         self.workers = make_workers(self.problem, self.root, fixings, upper, self._columns, self.settings.n_threads)
@@ -262,7 +267,7 @@ class Search:
         screen_nodes = self.settings.screening == "nodes"
         if len(busy) == 1:
             few = self.settings.n_threads > 1 and self.open_nodes < 8 * self.settings.n_threads
-            busy[0].explore(self._rel_gap, screen_nodes, nodes, _ALLOWANCE // 50 if few else _ALLOWANCE)
+            busy[0].explore(self._rel_gap, screen_nodes, nodes, _ALLOWANCE // 1000 if few else _ALLOWANCE)
             return
         share = -(-nodes // len(busy))
         tasks = [pool.submit(worker.explore, self._rel_gap, screen_nodes, share, _ALLOWANCE) for worker in busy]
