@@ -1,4 +1,4 @@
-"""The compiled kernels: compiled once, announced once, never stale, and indifferent to how arrays are laid out."""
+"""The compiled kernels: compiled and announced once, never stale, indifferent to the layout of arrays."""
 
 from __future__ import annotations
 

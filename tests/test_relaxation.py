@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -166,7 +167,7 @@ def test_more_budget_or_a_lower_price_never_costs():
     by_budget = [ss.relax(ss.Problem(X, y, k=k, gamma=10.0)).value for k in (1, 2, 4, 8, 16, 80)]
     by_price = [ss.relax(ss.Problem(X, y, mu=mu, gamma=10.0)).value for mu in (1e-1, 1e-2, 1e-3, 1e-4, 0.0)]
     for values in (by_budget, by_price):
-        assert all(later < earlier for earlier, later in zip(values, values[1:], strict=False))
+        assert all(later < earlier for earlier, later in pairwise(values))
     assert by_budget[-1] == pytest.approx(by_price[-1], rel=1e-9)
 
 
@@ -219,12 +220,12 @@ def test_big_m_point_is_feasible_and_has_its_value():
 @pytest.mark.parametrize("M", [0.0, -1.0, np.nan, np.inf])
 def test_bad_m_is_refused(M):
     X, y = make_data("plain", 20, 5)
-    with pytest.raises(ValueError, match="M is .*, but must be a positive finite number"):
+    with pytest.raises(ValueError, match=r"M is .*, but must be a positive finite number"):
         ss.relax(ss.Problem(X, y, k=2), formulation="big-m", M=M)
 
 
 @pytest.mark.parametrize("formulation", ["hull", "Perspective", "", None])
 def test_bad_formulation_is_refused(formulation):
     X, y = make_data("plain", 20, 5)
-    with pytest.raises(ValueError, match="formulation is .*, but must be 'perspective' or 'big-m'"):
+    with pytest.raises(ValueError, match=r"formulation is .*, but must be 'perspective' or 'big-m'"):
         ss.relax(ss.Problem(X, y, k=2), formulation=formulation)

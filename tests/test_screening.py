@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import safescreen as ss
 from safescreen.bounds import Fixings, bound_at
 from safescreen.reference import brute_force
-from safescreen.screening import decide
 from safescreen.selfcheck import contradictions, hard_problem
 
 TERMS = {"price": {"mu": 0.02}, "budget": {"k": 3}, "both": {"mu": 0.01, "k": 4}}
@@ -62,7 +61,7 @@ def test_decisions_from_any_dual_point_hold(seed, terms, intercept):
     rng = np.random.default_rng(seed)
     p = relaxation.dual * (1.0 + 0.05 * rng.standard_normal(30))
     upper = problem.objective(truth.best_x, truth.best_b)
-    fixings = decide(bound_at(problem, given_by_user, p), given_by_user, upper)
+    fixings = bound_at(problem, given_by_user, p).decide(given_by_user, upper)
     for support in truth.ties(1e-14):
         assert not fixings.excluded[list(support)].any()
         assert np.isin(np.flatnonzero(fixings.included), support).all()
@@ -110,7 +109,7 @@ def test_upper_bound_at_the_optimum_keeps_the_optimum():
 @pytest.mark.parametrize("upper_bound", [0.0, -1.0, 0.1, math.nan, -math.inf])
 def test_impossible_upper_bounds_are_refused(upper_bound):
     X, y = make_data()
-    with pytest.raises(ValueError, match="upper_bound is .*, but every model has an objective of at least"):
+    with pytest.raises(ValueError, match=r"upper_bound is .*, but every model has an objective of at least"):
         ss.screen(ss.Problem(X, y, k=3), upper_bound=upper_bound)
 
 

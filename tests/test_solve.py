@@ -1,4 +1,4 @@
-"""The search: statuses that mean what they say, honest bounds under every limit, the same answer on every road."""
+"""The search: statuses that mean what they say, honest bounds, the same answer on every road."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_no_gap_at_all_is_either_reached_or_said_not_to_be(bushy):
 
 @pytest.mark.parametrize("seed", [390, *range(60)])
 def test_lower_bound_is_safe_whatever_the_first_model(monkeypatch, seed):
-    """A poor first model, a requested gap just below its own: the tree is small, and the bound must still hold."""
+    """A poor first model and a gap just below its own make a small tree; the bound must hold all the same."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, 6))
     y = np.where(X[:, :4].sum(axis=1) + rng.logistic(size=30) > 0.0, 1, -1)

@@ -163,6 +163,13 @@ def budget_misfit(data, model, size, level, kappa):
 
 
 @compiled
+def budget_met(data, misfit, level, kappa, tolerance):
+    """Whether the budget is used closely enough: within a per cent, and at a cost below the tolerance."""
+    price = max(level * level / data.gamma - data.mu, 0.0)
+    return abs(misfit) <= 0.01 * kappa and abs(misfit) * price <= tolerance
+
+
+@compiled
 def face_system(data, model, size, level):
     """Assemble and factorise the linear system of the current face; returns its size, and the kinds in it.
 
@@ -253,19 +260,24 @@ def face_step(data, model, size, level, lowest, kappa):
 
 
 @compiled
-def minimise_at_level(data, model, size, level, tolerance):
-    """Minimise the model at a fixed level: coordinate descent and face steps in turn. Monotone, hence safe."""
+def minimise_at_level(data, model, size, level, tolerance, thorough):
+    """Minimise the model at a fixed level: coordinate descent and face steps in turn. Monotone, hence safe.
+
+    Descent that has become slow looks like descent that has converged: a ``thorough`` minimisation ends with a face step.
+    """
     for attempt in range(30):
         for _ in range(5 + size // 4):  # as much work as the face step that follows
             if sweep(data, model, size, level) * size <= tolerance:
-                return
+                if not thorough:
+                    return
+                break
         level, exact = face_step(data, model, size, level, level, size)
         if exact:
             return
 
 
 @compiled
-def minimise_model(data, model, size, level, lowest, kappa, tolerance):
+def minimise_model(data, model, size, level, lowest, kappa, tolerance, thorough):
     """Minimise the quadratic model, penalty included; returns the level of its minimiser."""
     free = 0
     for a in range(size):
@@ -275,18 +287,18 @@ def minimise_model(data, model, size, level, lowest, kappa, tolerance):
         face_step(data, model, size, level, lowest, kappa)
         return level
     if free <= kappa and level <= lowest:
-        minimise_at_level(data, model, size, level, tolerance)
+        minimise_at_level(data, model, size, level, tolerance, thorough)
         return level
-    scale = 1.0
     for attempt in range(4):  # descent with the level adjusted on the way: enough almost always
         for _ in range(10 + size // 4):
             largest = sweep(data, model, size, level)
             misfit, proposal = budget_misfit(data, model, size, level, kappa)
             if misfit <= 0.0 and level <= lowest:
                 misfit = 0.0
-            scale = max(level * level / data.gamma - data.mu, 0.0)
-            if largest * size <= tolerance and abs(misfit) * scale <= tolerance:
-                return level
+            if largest * size <= tolerance and budget_met(data, misfit, level, kappa, tolerance):
+                if not thorough:
+                    return level
+                break
             if misfit != 0.0:
                 level = max(proposal, lowest)
         level, exact = face_step(data, model, size, level, lowest, kappa)
@@ -296,9 +308,9 @@ def minimise_model(data, model, size, level, lowest, kappa, tolerance):
                 return level
     low, high = 0.0, np.inf  # the misfit falls as the level rises: bracket its root, minimising in between
     for attempt in range(60):
-        minimise_at_level(data, model, size, level, 0.1 * tolerance)
+        minimise_at_level(data, model, size, level, 0.1 * tolerance, thorough)
         misfit, proposal = budget_misfit(data, model, size, level, kappa)
-        if (misfit <= 0.0 and level <= lowest) or abs(misfit) * max(level * level / data.gamma - data.mu, 0.0) <= tolerance:
+        if (misfit <= 0.0 and level <= lowest) or budget_met(data, misfit, level, kappa, tolerance):
             break
         if misfit > 0.0:
             low = max(low, level)

@@ -245,7 +245,7 @@ def direction(data, state, size):
 def relax(data, state, level, b, cut, tolerance, patience, newton):
     """Solve the node's relaxation from the iterate in ``state`` (``u`` included) until it can be decided.
 
-    Stops when the safe bound reaches ``cut`` (the node is pruned), when the duality gap is below ``tolerance``, or when the
+    Stops when the safe bound reaches ``cut`` (the node is pruned), when the relative duality gap is below ``tolerance``, or when the
     node is certain to survive and the gap is below ``patience`` times what is missing to ``cut``. ``newton`` asks for
     exact Hessians from the start (used anyway where nothing is free); a negative ``level`` for a cold start. Returns the primal value, the bound, its two cuts, the
     level, the intercept and whether exact Hessians were needed; ``state.best_q`` and ``state.best_alpha`` belong to the
@@ -259,6 +259,7 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
     lowest = np.sqrt(data.gamma * data.mu)
     primal, bound, last, following, previous = np.inf, -np.inf, 0.0, 0.0, np.inf
     length, stalled, idle = 1.0, False, 0
+    thorough, sharpness = False, 0.01
     size = gather(data, state, hot, np.inf, b)
     direction(data, state, size)  # no step yet: the iterate itself is the first trial
     for attempt in range(ROUNDS):
@@ -267,7 +268,7 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
         loss, entropy, reach, shift = dual_point(data, state.trial, point)
         trial = loss + penalty(data, model, size, water_level(model, size, kappa, lowest))
         if not trial <= primal + 4.0 * UNIT * abs(primal) and length > 0.0:  # line search
-            newton = True
+            newton, thorough = True, newton
             length = 0.5 * length if length > 1e-7 else 0.0
             stalled = stalled or length == 0.0
             for a in range(size):
@@ -293,7 +294,7 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
         )
         if cold > 0:
             hope = max(value, bound)
-            wanted = hope >= cut or primal - hope <= max(tolerance, patience * (cut - hope))
+            wanted = hope >= cut or primal - hope <= max(tolerance * primal, patience * (cut - hope))
             if wanted or stalled or attempt == ROUNDS - 1:
                 everything, covered = hot + cold, True
                 warmed = complete(data, state, hot, cold, level)
@@ -307,21 +308,23 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
             for i in range(everything):
                 state.best_q[state.features[i]] = state.q[state.features[i]]
             copy_into(state.best_alpha, point.alpha)
-        if bound >= cut or primal - bound <= tolerance or stalled:
+        if bound >= cut or primal - bound <= tolerance * primal or stalled:
             break
         if primal < cut and bound > -np.inf and primal - bound <= patience * (cut - bound):
             break
         # a step of the quadratic model
         gap = primal - max(value, bound)
         idle = idle if gap > 0.5 * previous else 0
-        newton = newton or gap > 0.25 * previous
+        if gap > 0.25 * previous:  # slow: exact Hessians, then an exact minimiser as well, solved ever more sharply
+            newton, thorough, sharpness = True, newton, max(0.01 * sharpness, 1e-12)
         previous = gap
         size = gather(data, state, hot, level, b)
         if newton:
             load_hessian(data, model, size, point.curvature)
         else:
             load_gram(data, model, state.gram, size, total(point.curvature))
-        level = minimise_model(data, model, size, level, lowest, kappa, 0.01 * max(gap, 0.1 * tolerance))
+        needed = sharpness * max(min(gap, 0.1 * primal), 0.1 * tolerance * primal)
+        level = minimise_model(data, model, size, level, lowest, kappa, needed, thorough)
         direction(data, state, size)
         length = 1.0
     return primal, bound, last, following, level, b, newton

@@ -305,7 +305,7 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
                     decide(data, state, j, -abs(IN))
             free = 0
         final = free == 0
-        tolerance = 0.05 * rel_gap * totals.upper[0]
+        tolerance = 0.05 * rel_gap
         newton = totals.counts[2] * 2 > totals.counts[0] + 8 and totals.counts[0] % 16 != 0
         primal, value, last, following, level, b, newton = relax(
             data, state, level, b, limit, tolerance, 0.0 if final else 0.1, newton
@@ -326,7 +326,7 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
         if fractional <= 3 or totals.counts[1] * 16 < totals.counts[0] + 64:
             if round_up(data, state, spare, level, totals):
                 predictor(data, spare, b)
-                found = relax(data, spare, lowest, b, np.inf, 1e-10 * totals.upper[0], 0.0, newton)[0]
+                found = relax(data, spare, lowest, b, np.inf, 1e-10, 0.0, newton)[0]
                 totals.counts[1] += 1
                 found *= 1.0 + 8.0 * m * UNIT
                 if found < totals.upper[0]:
