@@ -211,7 +211,7 @@ def test_chosen_are_the_best_that_fit_the_budget():
     assert bound.gain[chosen].min() > bound.gain[~chosen].max(initial=-np.inf)
 
 
-@several
+@settings(several, max_examples=120)
 @given(CASES, st.sampled_from([1e-12, 1e-6, 1e-1]))
 @example(PLAIN, 1e-12)
 @example(BOTH, 1e-12)

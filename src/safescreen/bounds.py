@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FREE, IN, OUT = 0, 1, -1
 
 _NEVER = 1e300  # the margin of a branch that cannot exist
+_EXACT_COLUMNS = 1000  # at most so many columns are summed exactly
 
 
 @compiled
@@ -194,10 +195,8 @@ def bound_at(problem: Problem, fixings: Fixings, dual: npt.NDArray[np.float64]) 
     p = np.clip(dual, 0.0, 1.0)
     p = balanced(problem, p) if problem.fit_intercept else p
     alpha = problem.y * (problem.weights * p)
-    reach = float(np.linalg.norm(alpha)) * (4.0 if problem.fit_intercept else 1.0) * (1.0 + 1e-9)
-    correlation = problem.design.correlations(alpha)
-    widened = np.abs(correlation) + reach * problem.design.error
-    gain = 0.25 * problem.gamma * (1.0 + 4.0 * UNIT) * widened * widened - problem.mu
+    correlation, widened = _widened_correlations(problem, fixings, alpha)
+    gain = _gain(problem, widened)
     kappa = problem.k - int(np.count_nonzero(fixings.included))
     gains = np.maximum(gain[fixings.free], 0.0)
     last, following = 0.0, 0.0
@@ -215,12 +214,47 @@ def bound_at(problem: Problem, fixings: Fixings, dual: npt.NDArray[np.float64]) 
     return Bound(value, gain, last, following, correlation, p)
 
 
+def _gain(problem: Problem, widened: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """``q - μ`` from correlations that are rounded up."""
+    return np.asarray(0.25 * problem.gamma * (1.0 + 4.0 * UNIT) * widened * widened - problem.mu)
+
+
+def _widened_correlations(
+    problem: Problem, fixings: Fixings, alpha: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """``Aᵀα`` and its absolute values plus all that rounding can have taken from them.
+
+    Columns whose error would cost more of the bound than a part in 10¹¹ are summed again exactly.
+    """
+    design = problem.design
+    correlation = design.correlations(alpha)
+    reach = float(np.linalg.norm(alpha)) * (1.0 + 1e-9)
+    error = reach * design.error
+    drift = reach * _imbalance(problem, alpha) * design.norms if problem.fit_intercept else 0.0
+    size = np.abs(correlation)
+    cost = 0.5 * problem.gamma * size * error
+    relevant = fixings.included | (fixings.free & (_gain(problem, size + error + drift) > 0.0))
+    columns = np.flatnonzero(relevant & (cost > 1e-13))
+    if columns.size:
+        columns = columns[np.argsort(-cost[columns], kind="stable")[:_EXACT_COLUMNS]]
+        correlation[columns], error[columns] = design.exact_correlations(columns, alpha)
+        size = np.abs(correlation)
+    return correlation, size + error + drift
+
+
+def _imbalance(problem: Problem, alpha: npt.NDArray[np.float64]) -> float:
+    """Relative distance to a dual point with exactly ``Σ α = 0``: one class scaled by this much is one."""
+    smaller = min(math.fsum(alpha[problem.y > 0.0].tolist()), -math.fsum(alpha[problem.y < 0.0].tolist()))
+    return abs(math.fsum(alpha.tolist())) / smaller * (1.0 + 1e-9) if smaller > 0.0 else 1.0
+
+
 def entropy_below(problem: Problem, p: npt.NDArray[np.float64]) -> float:
     """``Σ w H(p)`` minus all that rounding can have added, the distance to an exactly balanced point included."""
     slack = 256.0 * UNIT
     if problem.fit_intercept:
+        drift = _imbalance(problem, problem.y * (problem.weights * p)) + 4.0 * UNIT
         logit = np.abs(np.log(np.maximum(p, 1e-300)) - np.log(np.maximum(1.0 - p, 1e-300)))
-        slack += 8.0 * problem.n_samples * UNIT * (1.0 + float(problem.weights @ (p * logit)))
+        slack += 2.0 * drift * (1.0 + float(problem.weights @ (p * logit)))
     return math.fsum((problem.weights * (entr(p) + entr(1.0 - p))).tolist()) - slack
 
 

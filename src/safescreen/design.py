@@ -11,6 +11,7 @@ image. The bounds leave out underflow, which is far below anything a double-prec
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -118,6 +119,26 @@ class Design(ABC):
         rows[self.constant[chosen]] = 0.0
         return rows.T
 
+    def exact_correlations(self, indices: IndexArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """``Aᵀα`` for a few columns without rounding in the sum, and the error that is left per column.
+
+        Products are split into a rounded part and its error, and all parts are summed exactly: worthwhile where badly
+        scaled columns would make the ordinary error bound the weakest link. What is left is the rounding of the
+        standardised entries themselves and of the result.
+        """
+        rows = self.columns(indices).T
+        products = rows * alpha
+        errors = _product_errors(rows, alpha, products)
+        sums = np.array([math.fsum((*p, *e)) for p, e in zip(products.tolist(), errors.tolist(), strict=True)])
+        entries = 3.0 * UNIT * self._norms[indices] if self.standardize else np.zeros(indices.size)
+        left = entries * float(np.linalg.norm(alpha)) * NORM_SLACK + 2.0 * UNIT * np.abs(sums)
+        return sums, np.asarray(left + self.shape[0] * 1e-300)
+
+    @property
+    def norms(self) -> FloatArray:
+        """Upper bounds on ``‖A^j‖₂``."""
+        return self._norms
+
     def compressed(self, indices: IndexArray) -> Compressed | None:
         """These raw columns in compressed form, or None where they are stored dense anyway."""
         return None
@@ -219,6 +240,18 @@ def _scaled_deviation(values: FloatArray, mean: float, weights: FloatArray) -> f
     if largest == 0.0:
         return 0.0
     return largest * float(np.sqrt(weights @ (deviations / largest) ** 2))
+
+
+def _product_errors(a: FloatArray, b: FloatArray, products: FloatArray) -> FloatArray:
+    """The exact errors of rounded products (Dekker's splitting into halves of the significand)."""
+    a_high, b_high = _high_half(a), _high_half(b)
+    a_low, b_low = a - a_high, b - b_high
+    return ((a_high * b_high - products) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _high_half(a: FloatArray) -> FloatArray:
+    scaled = 134217729.0 * a  # 2**27 + 1
+    return np.asarray(scaled - (scaled - a))
 
 
 class DenseDesign(Design):

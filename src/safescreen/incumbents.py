@@ -6,6 +6,7 @@ is weak the rounded model can be 30 % above the optimum, and a local search pays
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -134,10 +135,18 @@ def first_incumbent(problem: Problem, root: Root, expired: Callable[[], bool] = 
 
 
 def improve(
-    problem: Problem, start: Incumbent, root: Root, expired: Callable[[], bool], greedy: bool = False
+    problem: Problem,
+    start: Incumbent,
+    root: Root,
+    expired: Callable[[], bool],
+    greedy: bool = False,
+    refits: float = math.inf,
 ) -> Incumbent:
-    """Local search (add, drop, swap) from a model and, if asked, from a greedily built one; never worse than it."""
-    search = _LocalSearch(problem, start, root, expired)
+    """Local search (add, drop, swap) from a model and, if asked, from a greedily built one; never worse than it.
+
+    It ends in a local optimum, when the time has expired, or after about so many ``refits``.
+    """
+    search = _LocalSearch(problem, start, root, lambda: search.fits >= refits or expired())
     support = search.run(start.support, greedy)
     found = polish(problem, support, start.x, start.b)
     return found if found.objective < start.objective else start
@@ -149,6 +158,7 @@ class _LocalSearch:
     def __init__(self, problem: Problem, start: Incumbent, root: Root, expired: Callable[[], bool]) -> None:
         self.problem = problem
         self.expired = expired
+        self.fits = 0
         fixings = root.bound.decide(Fixings(problem.included, problem.excluded), start.objective)
         strength = np.abs(root.bound.correlation)
         strength[fixings.excluded] = -1.0  # proved to be in no better model
@@ -218,6 +228,7 @@ class _LocalSearch:
         return [int(i) for i in np.argsort(costs, kind="stable") if costs[i] < hope and not self.keep[chosen[i]]]
 
     def _fit(self, chosen: IndexArray, x: FloatArray) -> tuple[float, FloatArray]:
+        self.fits += 1
         value = self.refitter.fit(chosen, x)
         return value, self.refitter.coefficients(chosen)
 

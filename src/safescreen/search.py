@@ -221,7 +221,8 @@ class Search:
                 if status is not None:
                     return status
         if self.nodes > _WORTH_A_LOOK:  # within the gap there may be a better model next door
-            self.incumbent = improve(self.problem, self.incumbent, self.root, self._expired)
+            refits = self.nodes / 2
+            self.incumbent = improve(self.problem, self.incumbent, self.root, self._expired, refits=refits)
             self.lower_bound = min(self.lower_bound, self.incumbent.objective)
             self._record()
         return "optimal" if self._gap() <= self.settings.rel_gap else "numerical_limit"
