@@ -37,9 +37,7 @@ def chunks(first: int, count: int) -> Iterator[range]:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     options.add_argument("--problems", type=int, default=3000)
     options.add_argument("--seed", type=int, default=0, help="first seed")
     options.add_argument("--jobs", type=int, default=1, help="processes")

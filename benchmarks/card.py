@@ -51,9 +51,7 @@ def ours_cells(task: Task, timing: Timing, recorded: Row) -> Row:
         "median": timing.median,
         "final_gap": outcome.gap,
         "finished": "yes" if outcome.gap <= task.rel_gap else "WORSE",
-        "objective_vs_floor": compare(
-            outcome.objective, recorded.get("objective"), REL_GAP * outcome.objective
-        ),
+        "objective_vs_floor": compare(outcome.objective, recorded.get("objective"), REL_GAP * outcome.objective),
         "gap_vs_floor": compare(gap, recorded.get("gap_percent"), tolerance),
         "screened_vs_floor": compare(-screened, -recorded["screened_percent"] if recorded else None, 0.11),
     }
@@ -72,9 +70,7 @@ def main() -> int:
     for n, m, gamma in SETTINGS[:12:4] if arguments.quick else SETTINGS:
         X, y = harness.synthetic(m, n, arguments.seed)
         task = Task(X, y, gamma, k=50, rel_gap=REL_GAP)
-        runs = {
-            name: solver.prepare(replace(task, time_limit=LIMITS[name])) for name, solver in solvers.items()
-        }
+        runs = {name: solver.prepare(replace(task, time_limit=LIMITS[name])) for name, solver in solvers.items()}
         timings = harness.interleaved(runs, arguments.budget)
         row = {"n": n, "m": m, "gamma": gamma, "seed": arguments.seed}
         row |= line(task, timings, recorded.get((float(n), float(m), gamma, float(arguments.seed)), {}))

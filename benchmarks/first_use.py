@@ -44,9 +44,7 @@ def main() -> int:
         environment = os.environ | {"NUMBA_CACHE_DIR": cache}
         empty = min(run("pass", environment)[0] for _ in range(3))
         run("import safescreen", environment)
-        measured["import safescreen"] = (
-            min(run("import safescreen", environment)[0] for _ in range(3)) - empty
-        )
+        measured["import safescreen"] = min(run("import safescreen", environment)[0] for _ in range(3)) - empty
         _, printed, announced = run(code, environment)
         measured["first solve, no cache"] = float(printed.split()[1])
         seconds, printed, _ = min(run(code, environment) for _ in range(3))
@@ -60,9 +58,7 @@ def main() -> int:
         rows.append({"what": what, "seconds": value, "limit": limit, "verdict": verdict})
     harness.show("first use", rows)
     lines = announced.strip().splitlines()
-    harness.save(
-        arguments.output or "first_use", rows, [f"announced in {len(lines)} line(s): {' / '.join(lines)}"]
-    )
+    harness.save(arguments.output or "first_use", rows, [f"announced in {len(lines)} line(s): {' / '.join(lines)}"])
     return int(any("WORSE" in row.values() for row in rows))
 
 

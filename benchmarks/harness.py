@@ -72,9 +72,7 @@ class Timing:
         return median(self.seconds)
 
 
-def interleaved(
-    runs: dict[str, Callable[[], Outcome]], budget: float = 1.0, most: int = 15
-) -> dict[str, Timing]:
+def interleaved(runs: dict[str, Callable[[], Outcome]], budget: float = 1.0, most: int = 15) -> dict[str, Timing]:
     """Time every solver, taking turns, so that a slow moment of the machine hits all of them alike.
 
     Each solver gets as many repetitions as fit into ``budget`` seconds (at least one, at most ``most``):
@@ -192,16 +190,10 @@ def processor() -> str:
 
 def parser(description: str, solvers: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The options all scripts share; ``solvers`` are those the script can compare, ours first."""
-    result = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    result = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     result.add_argument("--quick", action="store_true", help="a few small settings only, to see that it runs")
-    result.add_argument(
-        "--budget", type=float, default=1.0, help="seconds of repetitions per solver and setting"
-    )
-    result.add_argument(
-        "--output", default=None, help="name of the result files (default: the script's name)"
-    )
+    result.add_argument("--budget", type=float, default=1.0, help="seconds of repetitions per solver and setting")
+    result.add_argument("--output", default=None, help="name of the result files (default: the script's name)")
     if solvers:
         result.add_argument("--solvers", default=",".join(solvers), help="comma-separated choice of solvers")
         result.add_argument(

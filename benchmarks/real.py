@@ -97,9 +97,7 @@ def ours_cells(task: Task, timing: Timing, recorded: Row, expected: Row) -> Row:
         "seconds": timing.best,
         "final_gap": outcome.gap,
         "finished": "yes" if outcome.gap <= REL_GAP else "WORSE",
-        "objective_vs_floor": compare(
-            outcome.objective, recorded.get("objective"), REL_GAP * outcome.objective
-        ),
+        "objective_vs_floor": compare(outcome.objective, recorded.get("objective"), REL_GAP * outcome.objective),
         "screened_vs_expected": compare(-screening.percent, -wanted if wanted is not None else None, 0.6),
     }
 
@@ -133,9 +131,7 @@ def main() -> int:
         )
         chosen = {n: s for n, s in solvers.items() if n == "ours" or name != SPARSE}
         timings = harness.interleaved({n: s.prepare(task) for n, s in chosen.items()}, arguments.budget)
-        row = {"dataset": name, "mu": mu, "gamma": gamma} | line(
-            task, timings, recorded, expected.get(key, {})
-        )
+        row = {"dataset": name, "mu": mu, "gamma": gamma} | line(task, timings, recorded, expected.get(key, {}))
         rows.append(row)
         harness.say(row)
 

@@ -43,9 +43,7 @@ class SafeScreen:
         """The task as a `Problem`."""
         import safescreen as ss
 
-        return ss.Problem(
-            task.X, task.y, mu=task.mu, k=task.k, gamma=task.gamma, standardize=task.standardize
-        )
+        return ss.Problem(task.X, task.y, mu=task.mu, k=task.k, gamma=task.gamma, standardize=task.standardize)
 
     def prepare(self, task: Task) -> Run:
         """Build the problem outside the timer."""
@@ -90,9 +88,7 @@ class El0ps:
         m = A.shape[0]
 
         def run() -> Outcome:
-            solver = BnbSolver(
-                relative_gap=task.rel_gap, time_limit=task.time_limit, relative_tol=self.relative_tol
-            )
+            solver = BnbSolver(relative_gap=task.rel_gap, time_limit=task.time_limit, relative_tol=self.relative_tol)
             result = solver.solve(Logistic(y), L2norm(m / task.gamma), A, m * task.mu)
             details = {"status": str(result.status), "support": int(np.count_nonzero(result.x))}
             return Outcome(result.objective_value / m, int(result.iter_count), details=details)
@@ -118,9 +114,7 @@ def _preload_mpi() -> None:
 class Experiment:
     """A function of the experiments that the recorded floor comes from."""
 
-    def __init__(
-        self, name: str, folder: Path, module: str, call: Callable[[ModuleType, Task], Outcome]
-    ) -> None:
+    def __init__(self, name: str, folder: Path, module: str, call: Callable[[ModuleType, Task], Outcome]) -> None:
         self.name = name
         self.module = _import_from(folder, module)
         self.call = call
@@ -140,9 +134,7 @@ def _simple(module: ModuleType, task: Task) -> Outcome:
 
 
 def _cached_gram(module: ModuleType, task: Task) -> Outcome:
-    objective, nodes, *_ = module.bnbf(
-        task.X, task.y, task.gamma, task.mu, gap=task.rel_gap, tl=task.time_limit
-    )
+    objective, nodes, *_ = module.bnbf(task.X, task.y, task.gamma, task.mu, gap=task.rel_gap, tl=task.time_limit)
     return Outcome(objective, nodes)
 
 

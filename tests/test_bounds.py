@@ -113,10 +113,7 @@ def exactly_balanced(problem: Problem, p: list[Decimal], w: list[Decimal]) -> li
     """The heavier class scaled down in (nearly) exact arithmetic."""
     mass = {side: sum(w[i] * p[i] for i in range(len(p)) if problem.y[i] == side) for side in (1.0, -1.0)}
     lighter = min(mass.values())
-    return [
-        p[i] * lighter / mass[float(side)] if mass[float(side)] > 0 else p[i]
-        for i, side in enumerate(problem.y)
-    ]
+    return [p[i] * lighter / mass[float(side)] if mass[float(side)] > 0 else p[i] for i, side in enumerate(problem.y)]
 
 
 def exact_bound(problem: Problem, fixings: Fixings, dual: np.ndarray) -> tuple[float, float]:
@@ -170,9 +167,7 @@ def test_bound_is_just_below_the_exact_dual_function(case):
     bound = bound_at(problem, fixings, case.dual(problem))
     exact, size = exact_bound(problem, fixings, bound.dual)
     assert bound.value <= exact
-    assert exact - bound.value <= TIGHT * size * (
-        1.0 + np.abs(problem.design.means / problem.design.scales).max()
-    )
+    assert exact - bound.value <= TIGHT * size * (1.0 + np.abs(problem.design.means / problem.design.scales).max())
 
 
 @several
@@ -225,9 +220,7 @@ def test_compiled_bound_agrees(case, tolerance):
     state.status[fixings.excluded] = OUT
     level = float(np.sqrt(problem.gamma * problem.mu))
     primal, bound, *_ = kernels.relax(data, state, level, 0.0, np.inf, tolerance, 0.0, False)
-    p = np.divide(
-        problem.y * state.best_alpha, problem.weights, out=np.zeros(case.m), where=problem.weights > 0.0
-    )
+    p = np.divide(problem.y * state.best_alpha, problem.weights, out=np.zeros(case.m), where=problem.weights > 0.0)
     again = bound_at(problem, fixings, p)
     exact, size = exact_bound(problem, fixings, again.dual)
     assert bound <= exact
@@ -244,9 +237,7 @@ def test_balancing_makes_the_classes_even(seed):
     assert abs(problem.y @ (problem.weights * even)) < 1e-15
     assert (even <= p).all()
     assert (even >= 0.0).all()
-    assert (even[problem.y > 0.0] == p[problem.y > 0.0]).all() or (
-        even[problem.y < 0.0] == p[problem.y < 0.0]
-    ).all()
+    assert (even[problem.y > 0.0] == p[problem.y > 0.0]).all() or (even[problem.y < 0.0] == p[problem.y < 0.0]).all()
 
 
 def test_points_outside_the_box_are_clipped():

@@ -73,9 +73,7 @@ def test_help():
 
 
 def test_help_of_the_demo():
-    result = runner.invoke(
-        cli.app, ["demo", "--help"], env={"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb"}
-    )
+    result = runner.invoke(cli.app, ["demo", "--help"], env={"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb"})
     assert result.exit_code == 0
     plain = re.sub(r"\x1b\[[\d;]*m", "", result.output)
     assert "--gamma" in plain

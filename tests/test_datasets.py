@@ -50,9 +50,7 @@ def test_breast_cancer_interactions():
     assert set(y.tolist()) == {0, 1}
     column = {name: X[:, j] for j, name in enumerate(names)}
     np.testing.assert_array_equal(column["mean radius²"], column["mean radius"] ** 2)
-    np.testing.assert_array_equal(
-        column["mean radius × mean texture"], column["mean radius"] * column["mean texture"]
-    )
+    np.testing.assert_array_equal(column["mean radius × mean texture"], column["mean radius"] * column["mean texture"])
 
 
 def test_local_folder_missing(monkeypatch, tmp_path):

@@ -96,9 +96,7 @@ def test_fingerprint_follows_the_sources(monkeypatch):
 
 def run(folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
-    return subprocess.run(
-        [sys.executable, "-c", SOLVE], env=environment, capture_output=True, text=True, check=True
-    )
+    return subprocess.run([sys.executable, "-c", SOLVE], env=environment, capture_output=True, text=True, check=True)
 
 
 @pytest.mark.slow
@@ -154,9 +152,7 @@ def test_layout_changes_neither_answer_nor_signature(name, options):
     y.flags.writeable = False
     weights = np.linspace(1.0, 2.0, 50)
     weights.flags.writeable = False
-    plain = ss.solve(
-        ss.Problem(layouts()["C"], y, gamma=20.0, sample_weight=weights, **options), rel_gap=1e-7
-    )
+    plain = ss.solve(ss.Problem(layouts()["C"], y, gamma=20.0, sample_weight=weights, **options), rel_gap=1e-7)
     counted = [len(kernel.signatures) for kernel in (kernels.relax, kernels.explore)]
     problem = ss.Problem(X, y, gamma=20.0, sample_weight=weights, **options)
     solution = ss.solve(problem, rel_gap=1e-7)

@@ -456,9 +456,7 @@ def test_names_of_the_chosen_features(frame):
     assert ss.solve(ss.Problem(X, y, k=2)).feature_names == ["x1", "x3"]
 
 
-@pytest.mark.parametrize(
-    "options", [{"k": 4}, {"k": 4, "standardize": True}, {"mu": 0.01, "fit_intercept": True}]
-)
+@pytest.mark.parametrize("options", [{"k": 4}, {"k": 4, "standardize": True}, {"mu": 0.01, "fit_intercept": True}])
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_compressed_columns_give_the_same_search(monkeypatch, options, n_threads):
     """Held sparse or dense in the search, the columns are the same."""
@@ -576,9 +574,7 @@ def test_warm_start_respects_the_users_decisions():
     assert 0 not in solution.support
 
 
-@pytest.mark.parametrize(
-    "bad", [np.zeros(3), np.zeros((40, 1)), 1.0, np.full(40, np.nan), np.full(40, np.inf)]
-)
+@pytest.mark.parametrize("bad", [np.zeros(3), np.zeros((40, 1)), 1.0, np.full(40, np.nan), np.full(40, np.inf)])
 def test_bad_warm_starts(bushy, bad):
     with pytest.raises(ValueError, match="warm_start has coefficients of shape"):
         ss.solve(bushy, warm_start=bad)
@@ -652,9 +648,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in BAD.items() for value in values]
-)
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
 def test_bad_settings_are_named(bushy, name, value):
     with pytest.raises((ValueError, TypeError), match=f"^{name} is .*, but .*[.]$"):
         ss.solve(bushy, **{name: value})

@@ -1,7 +1,8 @@
 """The big-M relaxation, for comparison: the same problem with ``|x_j| ≤ M z_j`` in place of the perspective.
 
-With ``z_j = |x_j| / M`` it is ridge plus ℓ1 with a box: ``‖x‖²/γ + (μ/M) ‖x‖₁``, ``|x_j| ≤ M``, and ``Σ|x_j| ≤ κ M`` for a budget.
-An accelerated proximal gradient method is all it deserves; the budget's multiplier is found inside the proximal step.
+With ``z_j = |x_j| / M`` it is ridge plus ℓ1 with a box: ``‖x‖²/γ + (μ/M) ‖x‖₁``, ``|x_j| ≤ M``, and ``Σ|x_j| ≤ κ M``
+for a budget. An accelerated proximal gradient method is all it deserves; the budget's multiplier is found inside the
+proximal step.
 """
 
 from __future__ import annotations
@@ -52,9 +53,7 @@ def relax_big_m(problem: Problem, M: float, tolerance: float = 1e-9, rounds: int
     return Relaxation(lower, max(value, lower), coef, intercept, z, p, perf_counter() - start)
 
 
-def _accelerated(
-    terms: _Terms, tolerance: float, rounds: int
-) -> tuple[FloatArray, float, float, float, FloatArray]:
+def _accelerated(terms: _Terms, tolerance: float, rounds: int) -> tuple[FloatArray, float, float, float, FloatArray]:
     """FISTA with restarts on ``(x, b)``; returns the best primal point and the best safe bound."""
     problem = terms.problem
     step = _step_size(terms)
@@ -103,7 +102,7 @@ def _proximal(terms: _Terms, target: FloatArray, step: float) -> FloatArray:
 
     def shrunk(multiplier: float) -> FloatArray:
         threshold = slope + np.where(terms.fixed, 0.0, step * multiplier / M)
-        return np.clip((size - threshold) / scale, 0.0, M)
+        return np.asarray(np.clip((size - threshold) / scale, 0.0, M))
 
     budget = terms.kappa * M
     result = shrunk(0.0)

@@ -4,9 +4,9 @@ For any dual point the node's optimum is at least
 
     D(p) = Σ w_i H(p_i) + Σ_in (μ - q_j) - Σ_{κ largest free} (q_j - μ)₊,      q_j = γ c_j² / 4,  c = Aᵀα.
 
-What a computer evaluates is never quite ``D``, so everything here errs downwards: every ``|c_j|`` is widened by the most that
-rounding can have taken from it, and the accumulated error of the sums is subtracted. The result is a lower bound on the
-optimum in real arithmetic. Pruning and screening use nothing else.
+What a computer evaluates is never quite ``D``, so everything here errs downwards: every ``|c_j|`` is widened by the
+most that rounding can have taken from it, and the accumulated error of the sums is subtracted. The result is a lower
+bound on the optimum in real arithmetic. Pruning and screening use nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import entr
 
-from safescreen.numerics import UNIT, absolute_total, compiled, dot, logistic_terms, total, two_largest_cuts
+from safescreen.design import UNIT
+from safescreen.numerics import absolute_total, compiled, dot, logistic_terms, total, two_largest_cuts
 
 if TYPE_CHECKING:
     from safescreen.problem import Problem
@@ -34,8 +35,8 @@ _EXACT_COLUMNS = 1000  # at most so many columns are summed exactly
 def dual_point(data, u, point):
     """Evaluate loss and dual point at the linear predictor ``u``, with the intercept first moved to its best value.
 
-    Returns the loss, the entropy rounded down, ``reach`` (rounding moves ``c_j`` by at most ``reach * data.error[j]``) and
-    the shift of the intercept, which is already added to ``u``.
+    Returns the loss, the entropy rounded down, ``reach`` (rounding moves ``c_j`` by at most ``reach *
+    data.error[j]``) and the shift of the intercept, which is already added to ``u``.
     """
     shift = _logistic(data, u, point)
     m = u.size
@@ -55,9 +56,7 @@ def _logistic(data, u, point):
     """Logistic terms at ``u``; with an intercept, at the best shift of ``u`` (Newton steps on one number)."""
     shift = 0.0
     for attempt in range(60):
-        logistic_terms(
-            u, data.y, data.w, point.p, point.alpha, point.curvature, point.loss, point.cross, point.scratch
-        )
+        logistic_terms(u, data.y, data.w, point.p, point.alpha, point.curvature, point.loss, point.cross, point.scratch)
         if not data.intercept:
             break
         gradient = total(point.alpha)
@@ -76,8 +75,8 @@ def _logistic(data, u, point):
 def _balance(data, u, point, slack):
     """Scale one class down until ``Σ α = 0``, as the dual of an intercept demands; return entropy and error bound.
 
-    Scaling down keeps ``p`` in [0, 1], so the bound stays valid. The floats sum to zero only up to rounding. The exact point that does sum to zero differs by a relative 3 m u at
-    most, which the enlarged error bounds cover.
+    Scaling down keeps ``p`` in [0, 1], so the bound stays valid. The floats sum to zero only up to rounding. The
+    exact point that does sum to zero differs by a relative 3 m u at most, which the enlarged error bounds cover.
     """
     m = u.size
     positive, negative = 0.0, 0.0

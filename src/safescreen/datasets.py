@@ -114,9 +114,7 @@ def load_local(name: str) -> tuple[Any, npt.NDArray[np.int8]]:
     """
     folder = os.environ.get(DATA_VARIABLE)
     if not folder:
-        raise FileNotFoundError(
-            f"{DATA_VARIABLE} is not set, but must name the folder that holds {name}.npz."
-        )
+        raise FileNotFoundError(f"{DATA_VARIABLE} is not set, but must name the folder that holds {name}.npz.")
     path = Path(folder) / f"{name}.npz"
     if not path.is_file():
         available = ", ".join(sorted(file.stem for file in Path(folder).glob("*.npz"))) or "nothing"

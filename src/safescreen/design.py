@@ -362,6 +362,7 @@ class SparseDesign(Design):
         return rows
 
     def compressed(self, indices: IndexArray) -> Compressed | None:
+        """These raw columns in compressed form, values in float64."""
         chosen = self._transposed[indices]
         values = chosen.data.astype(np.float64, copy=False)
         return Compressed(values, chosen.indices.astype(np.int32, copy=False), chosen.indptr.astype(np.int64))
@@ -421,9 +422,7 @@ class SparseDesign(Design):
         return np.asarray((product + correction) * NORM_SLACK / self.scales)
 
     def _zero_candidates(self) -> IndexArray:
-        return np.flatnonzero(
-            self._squares(_indicator(self._positive, self.shape[0]), None) < SAFE_SQUARES[0]
-        )
+        return np.flatnonzero(self._squares(_indicator(self._positive, self.shape[0]), None) < SAFE_SQUARES[0])
 
 
 def _indicator(positive: BoolArray | slice, length: int) -> FloatArray:

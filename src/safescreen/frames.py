@@ -47,9 +47,7 @@ def _polars_values(X: Any) -> npt.NDArray[Any]:
     if len(set(dtypes)) == 1 and dtypes[0].is_float():
         return np.asarray(X.to_numpy())
     columns = [_polars_column(column) for column in X.iter_columns()]
-    values = np.empty(
-        (X.height, X.width), dtype=np.result_type(*columns) if columns else np.float64, order="F"
-    )
+    values = np.empty((X.height, X.width), dtype=np.result_type(*columns) if columns else np.float64, order="F")
     for j, column in enumerate(columns):
         values[:, j] = column
     return values

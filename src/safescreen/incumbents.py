@@ -1,7 +1,7 @@
 """Good models fast: round the relaxation, refit, then add, drop and swap features.
 
-Screening is only as strong as the best model known. Rounding and refitting is nearly optimal where the ridge is strong; where it
-is weak the rounded model can be 30 % above the optimum, and a local search pays for itself at once.
+Screening is only as strong as the best model known. Rounding and refitting is nearly optimal where the ridge is
+strong; where it is weak the rounded model can be 30 % above the optimum, and a local search pays for itself at once.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -93,11 +94,9 @@ class Refitter:
         correlation = columns @ point.alpha
         return np.asarray(correlation * correlation / (2.0 * curvature))
 
-    @property
+    @cached_property
     def _squares(self) -> FloatArray:
-        if not hasattr(self, "_squared"):
-            self._squared = self._data.columns * self._data.columns
-        return self._squared
+        return np.asarray(self._data.columns * self._data.columns)
 
 
 def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> Incumbent:

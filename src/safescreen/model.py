@@ -1,8 +1,9 @@
 """The quadratic model of a node over its working set, and its minimiser, compiled.
 
-For a level ``τ`` a free coordinate costs ``2τ|x|/γ`` below ``τ`` and ``x²/γ`` above, up to a constant. A price alone fixes
-``τ = √(γμ)``; a binding budget makes ``τ`` one extra unknown, found where the fractional choices ``z = min(1, |x|/τ)`` just use the
-budget. Coordinate descent finds out which coordinates are zero, linear and quadratic; Newton steps on that face finish the
+For a level ``τ`` a free coordinate costs ``2τ|x|/γ`` below ``τ`` and ``x²/γ`` above, up to a constant. A price alone
+fixes ``τ = √(γμ)``; a binding budget makes ``τ`` one extra unknown, found where the fractional choices ``z = min(1,
+|x|/τ)`` just use the budget. Coordinate descent finds out which coordinates are zero, linear and quadratic; Newton
+steps on that face finish the
 job where descent is slow (weak ridge, correlated columns).
 """
 
@@ -46,19 +47,33 @@ class Gram(NamedTuple):
 def make_model(capacity: int, samples: int) -> Model:
     """Room for a working set of ``capacity`` features and the intercept."""
     size = capacity + 1
+    gradient, x, start, move, side0, side1 = (np.empty(size) for _ in range(6))
     return Model(
-        np.empty((size, size)), np.empty((size, size)), *(np.empty(size) for _ in range(4)), np.empty(size, np.int8),
-        np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty((size, samples)),
-    )  # fmt: skip
+        hessian=np.empty((size, size)),
+        factor=np.empty((size, size)),
+        gradient=gradient,
+        x=x,
+        start=start,
+        move=move,
+        kind=np.empty(size, np.int8),
+        feature=np.empty(size, np.int64),
+        face=np.empty(size, np.int64),
+        side0=side0,
+        side1=side1,
+        scaled=np.empty((size, samples)),
+    )
 
 
 def make_gram(capacity: int, features: int, weights: np.ndarray) -> Gram:
     """An empty Gram matrix at the given weights."""
     size = capacity + 1
     return Gram(
-        np.empty((size, size)), np.full(features, -1, np.int64), np.full(size, -1, np.int64), weights.copy(),
-        np.zeros(1, np.int64),
-    )  # fmt: skip
+        matrix=np.empty((size, size)),
+        place=np.full(features, -1, np.int64),
+        owner=np.full(size, -1, np.int64),
+        weights=weights.copy(),
+        size=np.zeros(1, np.int64),
+    )
 
 
 @compiled
@@ -212,8 +227,8 @@ def face_system(data, model, size, level):
 def face_step(data, model, size, level, lowest, kappa):
     """Newton step on the current face, up to the first sign change; returns the level and whether it is exact.
 
-    While the budget binds (``level > lowest``) the level is an unknown of the system; passing ``lowest = level`` holds it.
-    Exact means that the model's minimiser over the working set has been reached.
+    While the budget binds (``level > lowest``) the level is an unknown of the system; passing ``lowest = level``
+    holds it. Exact means that the model's minimiser over the working set has been reached.
     """
     count, linear, quadratic = face_system(data, model, size, level)
     if count == 0:
@@ -263,9 +278,10 @@ def face_step(data, model, size, level, lowest, kappa):
 def minimise_at_level(data, model, size, level, tolerance, thorough):
     """Minimise the model at a fixed level: coordinate descent and face steps in turn. Monotone, hence safe.
 
-    Descent that has become slow looks like descent that has converged: a ``thorough`` minimisation ends with a face step.
+    Descent that has become slow looks like descent that has converged: a ``thorough`` minimisation ends with a face
+    step.
     """
-    for attempt in range(30):
+    for _attempt in range(30):
         for _ in range(5 + size // 4):  # as much work as the face step that follows
             if sweep(data, model, size, level) * size <= tolerance:
                 if not thorough:
@@ -289,7 +305,7 @@ def minimise_model(data, model, size, level, lowest, kappa, tolerance, thorough)
     if free <= kappa and level <= lowest:
         minimise_at_level(data, model, size, level, tolerance, thorough)
         return level
-    for attempt in range(4):  # descent with the level adjusted on the way: enough almost always
+    for _attempt in range(4):  # descent with the level adjusted on the way: enough almost always
         for _ in range(10 + size // 4):
             largest = sweep(data, model, size, level)
             misfit, proposal = budget_misfit(data, model, size, level, kappa)

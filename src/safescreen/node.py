@@ -1,8 +1,8 @@
 """The relaxation of one node, compiled: dual point, safe bound, working set, model step, line search.
 
-A round costs one pass over the *hot* columns (those near the working set); the cold ones are looked at only when the node is about
-to be decided, because a bound must cover all of them. The model's Hessian is a Gram matrix shared by all nodes as long as that
-contracts, and the exact Hessian where it does not.
+A round costs one pass over the *hot* columns (those near the working set); the cold ones are looked at only when the
+node is about to be decided, because a bound must cover all of them. The model's Hessian is a Gram matrix shared by all
+nodes as long as that contracts, and the exact Hessian where it does not.
 """
 
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen.bounds import FREE, IN, OUT, dual_bound, dual_point
+from safescreen.design import UNIT
 from safescreen.model import (
     INTERCEPT,
     RIDGE,
@@ -23,7 +24,7 @@ from safescreen.model import (
     penalty,
     water_level,
 )
-from safescreen.numerics import UNIT, add_multiple, compiled, copy_into, dot, entry, total, two_largest_cuts
+from safescreen.numerics import add_multiple, compiled, copy_into, dot, entry, total, two_largest_cuts
 
 ROUNDS = 200  # rounds after which a relaxation is taken as it is: its bound is valid all the same
 
@@ -86,12 +87,26 @@ class State(NamedTuple):
 def make_state(data: Data, hot: np.ndarray, weights: np.ndarray, capacity: int) -> State:
     """Allocate the work space of one worker; untouched pages of the large arrays cost no memory."""
     features, m = data.row.size, data.y.size
+    x, c, q, best_q, scratch = (np.zeros(features) for _ in range(5))
+    u, step, trial, best_alpha = (np.zeros(m) for _ in range(4))
     return State(
-        np.zeros(features, np.int8), np.zeros(features), *(np.zeros(m) for _ in range(3)),
-        *(np.zeros(features) for _ in range(3)), np.zeros(m), hot.astype(np.bool_),
-        np.empty(features, np.int64), np.empty(features, np.int64), np.empty(features),
-        Point(*(np.empty(m) for _ in range(6))), make_model(capacity, m), make_gram(capacity, features, weights),
-    )  # fmt: skip
+        status=np.zeros(features, np.int8),
+        x=x,
+        u=u,
+        step=step,
+        trial=trial,
+        c=c,
+        q=q,
+        best_q=best_q,
+        best_alpha=best_alpha,
+        hot=hot.astype(np.bool_),
+        features=np.empty(features, np.int64),
+        cold=np.empty(features, np.int64),
+        scratch=scratch,
+        point=Point(*(np.empty(m) for _ in range(6))),
+        model=make_model(capacity, m),
+        gram=make_gram(capacity, features, weights),
+    )
 
 
 @compiled
@@ -115,8 +130,8 @@ def correlate(data, state, features, count):
             state.c[j] = dot(data.columns[data.row[j]], alpha)
         else:
             value = 0.0
-            for entry in range(data.starts[j], data.starts[j + 1]):
-                value += data.values[entry] * alpha[data.indices[entry]]
+            for i2 in range(data.starts[j], data.starts[j + 1]):
+                value += data.values[i2] * alpha[data.indices[i2]]
             state.c[j] = (value - data.means[j] * alpha_total) / data.scales[j]
 
 
@@ -131,8 +146,8 @@ def make_dense(data, j):
     column = data.columns[row]
     for i in range(column.size):
         column[i] = (0.0 - data.means[j]) / data.scales[j]
-    for entry in range(data.starts[j], data.starts[j + 1]):
-        column[data.indices[entry]] = (data.values[entry] - data.means[j]) / data.scales[j]
+    for i in range(data.starts[j], data.starts[j + 1]):
+        column[data.indices[i]] = (data.values[i] - data.means[j]) / data.scales[j]
     data.row[j] = row
     data.rows[0] = row + 1
     return True
@@ -195,7 +210,7 @@ def start_level(data, state, hot, cold, lowest, kappa):
             free += 1
     if free <= kappa:
         return lowest
-    last, following = two_largest_cuts(state.scratch, free, kappa)
+    last, _ = two_largest_cuts(state.scratch, free, kappa)
     return max(lowest, 0.5 * data.gamma * last)
 
 
@@ -245,11 +260,11 @@ def direction(data, state, size):
 def relax(data, state, level, b, cut, tolerance, patience, newton):
     """Solve the node's relaxation from the iterate in ``state`` (``u`` included) until it can be decided.
 
-    Stops when the safe bound reaches ``cut`` (the node is pruned), when the relative duality gap is below ``tolerance``, or when the
-    node is certain to survive and the gap is below ``patience`` times what is missing to ``cut``. ``newton`` asks for
-    exact Hessians from the start (used anyway where nothing is free); a negative ``level`` for a cold start. Returns the primal value, the bound, its two cuts, the
-    level, the intercept and whether exact Hessians were needed; ``state.best_q`` and ``state.best_alpha`` belong to the
-    bound.
+    Stops when the safe bound reaches ``cut`` (the node is pruned), when the relative duality gap is below
+    ``tolerance``, or when the node is certain to survive and the gap is below ``patience`` times what is missing to
+    ``cut``. ``newton`` asks for exact Hessians from the start (used anyway where nothing is free); a negative
+    ``level`` for a cold start. Returns the primal value, the bound, its two cuts, the level, the intercept and
+    whether exact Hessians were needed; ``state.best_q`` and ``state.best_alpha`` belong to the bound.
     """
     model, point = state.model, state.point
     hot, cold, decided = split(state)
@@ -301,7 +316,16 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
                 cold -= warmed - hot
                 hot = warmed
                 value, value_last, value_following = dual_bound(
-                    data, state.features, everything, state.status, state.c, entropy, reach, kappa, state.q, state.scratch
+                    data,
+                    state.features,
+                    everything,
+                    state.status,
+                    state.c,
+                    entropy,
+                    reach,
+                    kappa,
+                    state.q,
+                    state.scratch,
                 )
         if covered and value > bound:
             bound, last, following = value, value_last, value_following

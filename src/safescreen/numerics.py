@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from safescreen.design import UNIT
-
-
 #: Reductions may be reordered: every error bound used on them holds for any order of summation.
 REORDER = {"reassoc", "contract", "nsz"}
 
@@ -40,9 +37,10 @@ _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer held 
 
 @elementwise
 def logistic_terms(u, y, w, p, alpha, curvature, loss_terms, cross_terms, scratch):
-    """Fill, per sample, ``p``, the dual ``alpha``, the curvature, ``w log(1 + exp(-a))`` and ``w p a`` with ``a = y u``.
+    """Fill the logistic terms of every sample.
 
-    The entropy of ``p`` is the sum of the last two: ``H(p) = log(1 + exp(-a)) + p a`` at ``p = 1 / (1 + exp(a))``.
+    These are ``p``, the dual ``alpha``, the curvature, ``w log(1 + exp(-a))`` and ``w p a`` with ``a = y u``. The
+    entropy of ``p`` is the sum of the last two: ``H(p) = log(1 + exp(-a)) + p a`` at ``p = 1 / (1 + exp(a))``.
     """
     m = u.size
     bits = scratch.view(np.int64)

@@ -131,9 +131,7 @@ class Problem:
         feature_names: Iterable[str] | None = None,
     ) -> None:
         if mu is None and k is None:
-            raise ValueError(
-                "mu and k are both None, but a price mu >= 0, a budget k >= 1 or both are needed."
-            )
+            raise ValueError("mu and k are both None, but a price mu >= 0, a budget k >= 1 or both are needed.")
         price, budget, ridge = check_price(mu), check_budget(k), check_gamma(gamma)
         matrix, names = check_matrix(X)
         n_samples, n_features = matrix.shape

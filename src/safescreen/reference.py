@@ -81,9 +81,7 @@ def fit_support(A: Matrix, y: Vector, w: Vector, gamma: float, intercept: bool) 
     return Fit(value, u[: A.shape[1]] / scale, float(u[-1]) if intercept else 0.0)
 
 
-def support_bound(
-    A: Matrix, y: Vector, w: Vector, gamma: float, intercept: bool, x: Vector, b: float
-) -> float:
+def support_bound(A: Matrix, y: Vector, w: Vector, gamma: float, intercept: bool, x: Vector, b: float) -> float:
     """A lower bound on the value of a support, from the dual point that belongs to ``(x, b)``.
 
     By weak duality it holds wherever ``(x, b)`` comes from; at the minimiser it meets the value, so the
@@ -182,11 +180,7 @@ def admissible_supports(problem: Problem) -> list[Support]:
     barred = {int(j) for j in problem.exclude} | {int(j) for j in np.flatnonzero(problem.design.constant)}
     choice = [j for j in range(problem.n_features) if j not in include and j not in barred]
     most = min(len(choice), problem.k - len(include))
-    return [
-        tuple(sorted(include.union(chosen)))
-        for size in range(most + 1)
-        for chosen in combinations(choice, size)
-    ]
+    return [tuple(sorted(include.union(chosen))) for size in range(most + 1) for chosen in combinations(choice, size)]
 
 
 def _fit(problem: Problem, columns: Matrix, support: Support) -> Fit:

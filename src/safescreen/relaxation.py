@@ -1,8 +1,8 @@
 """The relaxation of the whole problem: a small dense block of columns, enlarged until no column outside it matters.
 
-The compiled node solver works on the block alone. One full pass over the matrix then bounds the whole problem and shows which
-columns the block lacks; two or three passes are enough. A weak ridge makes nearly every column look promising at the start, so the
-price is then lowered in steps from one at which few are.
+The compiled node solver works on the block alone. One full pass over the matrix then bounds the whole problem and
+shows which columns the block lacks; two or three passes are enough. A weak ridge makes nearly every column look
+promising at the start, so the price is then lowered in steps from one at which few are.
 """
 
 from __future__ import annotations
@@ -142,7 +142,9 @@ def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
             if not grown and (not final or accuracy <= tolerance):
                 break
             if final:
-                accuracy = max(tolerance, min(accuracy, 0.02 * (value - bound.value) / abs(value))) if grown else tolerance
+                accuracy = (
+                    max(tolerance, min(accuracy, 0.02 * (value - bound.value) / abs(value))) if grown else tolerance
+                )
     return Root(value, bound, x, b, level)
 
 
@@ -171,7 +173,14 @@ def _start(problem: Problem, pull: FloatArray, kappa: int, lowest: float) -> tup
 
 
 def _solve_block(
-    problem: Problem, fixings: Fixings, block: IndexArray, price: float, x: FloatArray, b: float, level: float, tolerance: float
+    problem: Problem,
+    fixings: Fixings,
+    block: IndexArray,
+    price: float,
+    x: FloatArray,
+    b: float,
+    level: float,
+    tolerance: float,
 ) -> tuple[float, FloatArray, float, float]:
     """Solve the relaxation over the block from the iterate in ``x``, which is updated in place."""
     data = block_data(problem, block, price)

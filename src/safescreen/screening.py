@@ -1,8 +1,8 @@
 """Safe screening: what one dual point proves about each free feature.
 
-Flipping the relaxation's own choice for a feature raises the dual bound by a known margin. Once the raised bound passes the
-value of a model we hold, the flipped branch is proved empty of optima and the choice is final: Propositions 1 and 2 of the
-paper as one rule.
+Flipping the relaxation's own choice for a feature raises the dual bound by a known margin. Once the raised bound
+passes the value of a model we hold, the flipped branch is proved empty of optima and the choice is final:
+Propositions 1 and 2 of the paper as one rule.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Screening:
     undecided : ndarray of int
         All others.
     margin : ndarray of shape (n_features,)
-        By how much the proof of a feature's decision passes ``upper_bound``; negative where there is no proof, infinite for
-        what was decided beforehand.
+        By how much the proof of a feature's decision passes ``upper_bound``; negative where there is no proof,
+        infinite for what was decided beforehand.
     lower_bound, upper_bound : float
         Safe bounds on the optimal objective.
     seconds : float
@@ -68,7 +68,7 @@ def report(problem: Problem, bound: Bound, upper: float, seconds: float) -> Scre
     """The public record of a screening with this bound."""
     given = Fixings(problem.included, problem.excluded)
     fixings = bound.decide(given, upper)
-    chosen, raised = bound.raised(given)
+    _, raised = bound.raised(given)
     return Screening(
         excluded=np.flatnonzero(fixings.excluded),
         included=np.flatnonzero(fixings.included),
@@ -88,8 +88,8 @@ def screen(problem: Problem, upper_bound: float | None = None) -> Screening:
     problem : Problem
         The problem.
     upper_bound : float, optional
-        The objective of a model you have, or any other proved upper bound on the optimum. By default the relaxation is rounded,
-        refitted and improved by local search.
+        The objective of a model you have, or any other proved upper bound on the optimum. By default the relaxation
+        is rounded, refitted and improved by local search.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def _checked(upper_bound: float, root: Root) -> float:
     upper = float(upper_bound)
     if math.isnan(upper) or upper < root.bound.value:
         raise ValueError(
-            f"upper_bound is {upper_bound!r}, but every model has an objective of at least {root.bound.value:.9g}: give the "
-            "objective of a model that exists."
+            f"upper_bound is {upper_bound!r}, but every model has an objective of at least {root.bound.value:.9g}: "
+            "give the objective of a model that exists."
         )
     return upper

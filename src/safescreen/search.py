@@ -53,20 +53,25 @@ class Settings:
 
     def checked(self) -> Settings:
         """The same settings, if they make sense."""
-        if not (isinstance(self.rel_gap, Real) and 0.0 <= self.rel_gap < 1.0):
+        if not (_is_number(self.rel_gap) and 0.0 <= self.rel_gap < 1.0):
             raise ValueError(f"rel_gap is {self.rel_gap!r}, but must be a number with 0 <= rel_gap < 1.")
-        limit = self.time_limit
-        if limit is not None and not (isinstance(limit, Real) and limit >= 0.0):
-            raise ValueError(f"time_limit is {limit!r}, but must be None or a number of seconds >= 0.")
-        nodes = self.node_limit
-        if nodes is not None and not (isinstance(nodes, Integral) and not isinstance(nodes, bool) and nodes >= 0):
-            raise ValueError(f"node_limit is {nodes!r}, but must be None or an integer >= 0.")
+        if self.time_limit is not None and not (_is_number(self.time_limit) and self.time_limit >= 0.0):
+            raise ValueError(f"time_limit is {self.time_limit!r}, but must be None or a number of seconds >= 0.")
+        if self.node_limit is not None and not (_is_count(self.node_limit) and self.node_limit >= 0):
+            raise ValueError(f"node_limit is {self.node_limit!r}, but must be None or an integer >= 0.")
         if self.screening not in SCREENINGS:
             raise ValueError(f"screening is {self.screening!r}, but must be one of 'none', 'root' and 'nodes'.")
-        threads = self.n_threads
-        if not (isinstance(threads, Integral) and not isinstance(threads, bool) and threads >= 1):
-            raise ValueError(f"n_threads is {threads!r}, but must be an integer >= 1.")
+        if not (_is_count(self.n_threads) and self.n_threads >= 1):
+            raise ValueError(f"n_threads is {self.n_threads!r}, but must be an integer >= 1.")
         return self
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def solve(
@@ -109,8 +114,8 @@ def solve(
     Returns
     -------
     Solution
-        The model with its objective, a safe lower bound, the status and a trace of the search. Ctrl-C ends the search early
-        and returns the best model so far.
+        The model with its objective, a safe lower bound, the status and a trace of the search. Ctrl-C ends the search
+        early and returns the best model so far.
 
     Examples
     --------

@@ -76,9 +76,7 @@ def hard_problem(seed: int) -> HardProblem:
     options, option_traits = _options(rng, y, n, terms.get("k", n))
     kwargs = {"X": stored, "y": y, **terms, **options}
     gamma = f"gamma={terms['gamma']:.3g}"
-    return HardProblem(
-        seed, kwargs, kind, (traits, label_trait, *column_traits, storage, gamma, *option_traits)
-    )
+    return HardProblem(seed, kwargs, kind, (traits, label_trait, *column_traits, storage, gamma, *option_traits))
 
 
 def _matrix(rng: np.random.Generator, m: int, n: int) -> tuple[Array, str]:

@@ -40,8 +40,9 @@ class Solution:
     gap : float
         ``(objective - lower_bound) / |objective|``.
     status : str
-        ``"optimal"`` (the gap is at most the one requested), ``"time_limit"``, ``"node_limit"``, ``"interrupted"`` or, when the
-        search is complete but floating-point numbers cannot express so small a gap, ``"numerical_limit"``.
+        ``"optimal"`` (the gap is at most the one requested), ``"time_limit"``, ``"node_limit"``, ``"interrupted"``
+        or, when the search is complete but floating-point numbers cannot express so small a gap,
+        ``"numerical_limit"``.
     nodes : int
         Nodes of the search tree.
     seconds : float

@@ -1,9 +1,9 @@
 """The search tree, compiled: many nodes per call, best bound first with plunging.
 
-Open nodes live in plain arrays (two bits per feature, a sparse warm start, a bound) and a binary heap of their slots. One call
-of :func:`explore` works through as many nodes as its allowance of arithmetic permits and then returns to Python, which looks
-after limits, progress, interrupts and the exchange of nodes between threads. The allowance counts operations, not seconds, so a
-single-threaded search is the same every time.
+Open nodes live in plain arrays (two bits per feature, a sparse warm start, a bound) and a binary heap of their slots.
+One call of :func:`explore` works through as many nodes as its allowance of arithmetic permits and then returns to
+Python, which looks after limits, progress, interrupts and the exchange of nodes between threads. The allowance counts
+operations, not seconds, so a single-threaded search is the same every time.
 """
 
 from typing import NamedTuple
@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen.bounds import FREE, IN, OUT
+from safescreen.design import UNIT
 from safescreen.node import State, make_dense, predictor, relax
-from safescreen.numerics import UNIT, add_multiple, compiled, entry, two_largest_cuts
+from safescreen.numerics import add_multiple, compiled, entry, two_largest_cuts
 
 EXHAUSTED, PAUSED, STORE_FULL = 0, 1, 2
 PLUNGE = 0.1  # a plunge goes on while the bound is this near, relative to the gap, to the best open one
@@ -138,9 +139,9 @@ def load(data, store, state, slot):
         state.status[j] = FREE if code == 0 else (IN if code == 1 else OUT)
         state.x[j] = 0.0
     for i in range(store.length[slot]):
-        j = np.int64(store.feature[slot, i])
-        if state.status[j] != OUT and make_dense(data, j):
-            state.x[j] = store.value[slot, i]
+        feature = np.int64(store.feature[slot, i])
+        if state.status[feature] != OUT and make_dense(data, feature):
+            state.x[feature] = store.value[slot, i]
     store.vacant[store.counts[0]] = slot
     store.counts[0] += 1
     return store.bound[slot], store.level[slot], store.intercept[slot]
@@ -208,7 +209,7 @@ def round_up(data, state, spare, level, totals):
     kappa = data.k - decided
     smallest = 0.0
     if free > kappa:
-        smallest, following = two_largest_cuts(state.scratch, free, kappa)
+        smallest, _ = two_largest_cuts(state.scratch, free, kappa)
         if kappa <= 0:
             smallest = np.inf
     code = np.uint64(14695981039346656037)
@@ -249,8 +250,8 @@ def choose(data, state, level):
         if state.best_q[j] + t > strongest:
             fallback, strongest = j, state.best_q[j] + t
     if best >= 0:
-        return best, most, fractional
-    return fallback, 0.0, fractional
+        return best, fractional
+    return fallback, fractional
 
 
 @entry
@@ -321,7 +322,7 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
             totals.closed[0] = min(totals.closed[0], bound)
             diving = False
             continue
-        j, score, fractional = choose(data, state, level)
+        j, fractional = choose(data, state, level)
         # a new model, where the relaxation is nearly decided or few have been tried
         if fractional <= 3 or totals.counts[1] * 16 < totals.counts[0] + 64:
             if round_up(data, state, spare, level, totals):
@@ -340,7 +341,7 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
             if node_screening:
                 screen_node(data, state, value, last, following, limit, totals)
             if j >= 0 and state.status[j] != FREE:
-                j, score, fractional = choose(data, state, level)
+                j, fractional = choose(data, state, level)
         if j < 0:  # everything was decided by screening: the node is its own only child
             diving = True
             continue

@@ -98,9 +98,7 @@ def _check_shape(shape: tuple[int, ...]) -> None:
         )
     for count, what in zip(shape, ("sample", "feature"), strict=True):
         if count == 0:
-            raise ValueError(
-                f"Found array with 0 {what}(s) (shape={shape}) in X while a minimum of 1 is required."
-            )
+            raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) in X while a minimum of 1 is required.")
 
 
 def _stored_values(matrix: Any) -> npt.NDArray[Any]:
@@ -208,9 +206,7 @@ def _label_array(y: Any) -> npt.NDArray[Any]:
     except ValueError as error:
         raise ValueError(f"y cannot be read as an array of labels ({error}).") from None
     if labels.dtype.kind == "c":
-        raise ValueError(
-            f"Complex data not supported: y has dtype {labels.dtype}, but must have two real labels."
-        )
+        raise ValueError(f"Complex data not supported: y has dtype {labels.dtype}, but must have two real labels.")
     return labels
 
 
@@ -233,9 +229,7 @@ def _sorted_classes(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.unique(labels)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in labels})
-        raise TypeError(
-            f"y mixes labels of types {', '.join(kinds)}, but two labels of one type are needed."
-        ) from None
+        raise TypeError(f"y mixes labels of types {', '.join(kinds)}, but two labels of one type are needed.") from None
 
 
 def check_names(feature_names: Any, n_features: int) -> Names:
@@ -254,9 +248,7 @@ def check_features(name: str, value: Any, n_features: int, names: Names | None) 
         value = (value,)
     if not isinstance(value, Iterable):
         raise TypeError(f"{name} is {value!r}, but must be a feature or an iterable of features.")
-    return np.unique(
-        np.array([_feature_index(name, item, n_features, names) for item in value], dtype=np.int64)
-    )
+    return np.unique(np.array([_feature_index(name, item, n_features, names) for item in value], dtype=np.int64))
 
 
 def _feature_index(name: str, item: Any, n_features: int, names: Names | None) -> int:
@@ -268,9 +260,7 @@ def _feature_index(name: str, item: Any, n_features: int, names: Names | None) -
         )
     index = int(item)
     if not 0 <= index < n_features:
-        raise ValueError(
-            f"{name} contains the index {index}, but indices must be from 0 to {n_features - 1}."
-        )
+        raise ValueError(f"{name} contains the index {index}, but indices must be from 0 to {n_features - 1}.")
     return index
 
 
@@ -284,13 +274,10 @@ def _named_feature(name: str, item: str, n_features: int, names: Names | None) -
     if matches.size == 1:
         return int(matches[0])
     if matches.size > 1:
-        raise ValueError(
-            f"{name} contains the name {item!r}, but {matches.size} features have it: use an index."
-        )
+        raise ValueError(f"{name} contains the name {item!r}, but {matches.size} features have it: use an index.")
     close = difflib.get_close_matches(item, names.tolist(), n=1, cutoff=0.0)
     raise ValueError(
-        f"{name} contains the unknown name {item!r}, but only feature names are allowed: "
-        f"did you mean {close[0]!r}?"
+        f"{name} contains the unknown name {item!r}, but only feature names are allowed: did you mean {close[0]!r}?"
     )
 
 
@@ -301,6 +288,4 @@ def check_decisions(include: IndexArray, exclude: IndexArray, budget: int | None
         shown = ", ".join(map(str, both[:5].tolist())) + (", ..." if both.size > 5 else "")
         raise ValueError(f"include and exclude share the feature(s) {shown}, but must be disjoint.")
     if budget is not None and include.size > budget:
-        raise ValueError(
-            f"include has {include.size} features, but the budget k={budget} allows at most {budget}."
-        )
+        raise ValueError(f"include has {include.size} features, but the budget k={budget} allows at most {budget}.")
