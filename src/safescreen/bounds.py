@@ -249,12 +249,18 @@ def _imbalance(problem: Problem, alpha: npt.NDArray[np.float64]) -> float:
 
 def entropy_below(problem: Problem, p: npt.NDArray[np.float64]) -> float:
     """``Σ w H(p)`` minus all that rounding can have added, the distance to an exactly balanced point included."""
-    slack = 256.0 * UNIT
+    rest = 1.0 - p
+    log_rest = np.log1p(-np.minimum(p, 0.5))  # accurate for small p, where rest has lost the digits of p
+    terms = entr(p) + np.where(p < 0.5, -rest * log_rest, entr(rest))
+    spread = p * np.abs(
+        np.log(np.maximum(p, 1e-300)) - np.log(np.maximum(rest, 1e-300))
+    )  # change per relative change of p
+    drift = 4.0 * UNIT
     if problem.fit_intercept:
-        drift = _imbalance(problem, problem.y * (problem.weights * p)) + 4.0 * UNIT
-        logit = np.abs(np.log(np.maximum(p, 1e-300)) - np.log(np.maximum(1.0 - p, 1e-300)))
-        slack += 2.0 * drift * (1.0 + float(problem.weights @ (p * logit)))
-    return math.fsum((problem.weights * (entr(p) + entr(1.0 - p))).tolist()) - slack
+        drift += 2.0 * _imbalance(problem, problem.y * (problem.weights * p))
+    errors = 16.0 * UNIT * terms + 64.0 * UNIT * (p >= 0.5) + drift * (spread + p * p)
+    weighted = problem.weights * (terms - errors)
+    return math.fsum(weighted.tolist()) - 4.0 * UNIT * math.fsum(np.abs(weighted).tolist())
 
 
 def balanced(problem: Problem, p: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from safescreen import node, tree
 
-_SOURCES = ("numerics.py", "bounds.py", "model.py", "node.py", "tree.py")
+_SOURCES = ("design.py", "numerics.py", "bounds.py", "model.py", "node.py", "tree.py")
 _ENTRIES = (node.relax, tree.explore)
 _NOTICE = "safescreen: compiling its numerical kernels, once per installation (about 15 seconds)...\n"
 

@@ -136,12 +136,19 @@ def correlate(data, state, features, count):
 
 
 @compiled
-def make_dense(data, j):
-    """Give a sparse column a dense row; False when no row is left."""
+def reserved_rows(data):
+    """Dense rows kept for features decided in, so that these always find one; none where every feature has room."""
+    rows = data.columns.shape[0]
+    return 0 if rows >= data.row.size else min(data.k, rows // 4)
+
+
+@compiled
+def make_dense(data, j, spared):
+    """Give a sparse column a dense row; False when no more than ``spared`` rows are left."""
     if data.row[j] >= 0:
         return True
     row = data.rows[0]
-    if row >= data.columns.shape[0]:
+    if row + spared >= data.columns.shape[0]:
         return False
     column = data.columns[row]
     for i in range(column.size):
@@ -186,7 +193,7 @@ def complete(data, state, hot, cold, level):
     warmed, kept = hot, 0
     for i in range(cold):
         j = state.cold[i]
-        if abs(state.c[j]) > 0.8 * near and make_dense(data, j):
+        if abs(state.c[j]) > 0.8 * near and make_dense(data, j, reserved_rows(data)):
             state.hot[j] = True
             state.features[warmed] = j
             warmed += 1
@@ -274,21 +281,32 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
     lowest = np.sqrt(data.gamma * data.mu)
     primal, bound, last, following, previous = np.inf, -np.inf, 0.0, 0.0, np.inf
     length, stalled, idle = 1.0, False, 0
-    thorough, sharpness = False, 0.01
+    thorough, cautious, sharpness = False, False, 0.01
     size = gather(data, state, hot, np.inf, b)
     direction(data, state, size)  # no step yet: the iterate itself is the first trial
     for attempt in range(ROUNDS):
         for i in range(state.u.size):
             state.trial[i] = state.u[i] + length * state.step[i]
         loss, entropy, reach, shift = dual_point(data, state.trial, point)
+        if attempt == 0 and loss > 0.6932:  # worse than no model at all: begin there instead
+            for j in range(state.x.size):
+                state.x[j] = 0.0
+            for i in range(state.u.size):
+                state.u[i] = 0.0
+            b = 0.0
+            size = gather(data, state, hot, np.inf, b)
+            continue
         trial = loss + penalty(data, model, size, water_level(model, size, kappa, lowest))
         if not trial <= primal + 4.0 * UNIT * abs(primal) and length > 0.0:  # line search
             newton, thorough = True, newton
-            length = 0.5 * length if length > 1e-7 else 0.0
-            stalled = stalled or length == 0.0
+            length = 0.5 * length if length > 1e-3 else 0.0
+            if length == 0.0:  # try again with the largest curvature the loss can have, whose steps never overshoot
+                stalled = stalled or cautious
+                cautious = True
             for a in range(size):
                 model.x[a] = model.start[a] + length * model.move[a]
             continue
+        cautious = cautious and length == 0.0
         idle = idle + 1 if trial > primal - 4.0 * UNIT * abs(primal) else 0
         stalled = stalled or idle > idle_limit
         primal = trial
@@ -343,7 +361,11 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
             newton, thorough, sharpness = True, newton, max(0.01 * sharpness, 1e-12)
         previous = gap
         size = gather(data, state, hot, level, b)
-        if newton:
+        if cautious:
+            for i in range(state.trial.size):
+                state.trial[i] = 0.25 * data.w[i]
+            load_hessian(data, model, size, state.trial)
+        elif newton:
             load_hessian(data, model, size, point.curvature)
         else:
             load_gram(data, model, state.gram, size, total(point.curvature))

@@ -274,3 +274,9 @@ class Problem:
         predictor = block @ x + b
         magnitude = np.abs(block) @ np.abs(x) + abs(b)
         return predictor, (support.size + 8) * UNIT * magnitude + 2.0 * b_error
+
+
+def check_problem(problem: Any) -> None:
+    """Refuse anything but a `Problem` with one sentence."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem is a {type(problem).__name__}, but must be a Problem.")

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from safescreen import kernels
 from safescreen.bounds import IN, Bound, Fixings, bound_at
 from safescreen.node import Data, make_state
-from safescreen.problem import Problem
+from safescreen.problem import Problem, check_problem
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]
@@ -86,7 +86,7 @@ def relax(problem: Problem, formulation: str = "perspective", M: float = 1.0) ->
     Relaxation
         Value, safe lower bound, coefficients, fractional choice and dual point.
     """
-    start = perf_counter()
+    check_problem(problem)
     if formulation == "big-m":
         from safescreen.bigm import relax_big_m
 
@@ -97,11 +97,32 @@ def relax(problem: Problem, formulation: str = "perspective", M: float = 1.0) ->
     start = perf_counter()
     root = solve_root(problem)
     coef, intercept = problem.to_data_units(root.x, root.b)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(root.x != 0.0, np.minimum(np.abs(root.x) / root.level, 1.0), 0.0)
+    return Relaxation(
+        lower_bound=root.bound.value,
+        value=max(root.value, root.bound.value),
+        coef=coef,
+        intercept=intercept,
+        z=_fractional_choice(problem, root.x),
+        dual=root.bound.dual,
+        seconds=perf_counter() - start,
+    )
+
+
+def _fractional_choice(problem: Problem, x: FloatArray) -> FloatArray:
+    """The best ``z`` for given coefficients: a water-filling of the budget, or of the price where that binds first."""
+    size = np.where(problem.included, 0.0, np.abs(x))
+    kappa = problem.k - problem.include.size
+    level = float(np.sqrt(problem.gamma * problem.mu))
+    if np.count_nonzero(size) > kappa:
+        ordered = np.sort(size[size > 0.0])
+        rest = np.cumsum(ordered)  # all but the largest ones, by how many are left out of it
+        above = np.arange(ordered.size - 1, -1, -1)
+        fits = (above < kappa) & (ordered * (kappa - above) <= rest)
+        last = int(np.flatnonzero(fits)[-1]) if fits.any() else 0
+        level = max(level, float(rest[last]) / max(kappa - int(above[last]), 1))
+    z = np.where(size > 0.0, np.minimum(size / level, 1.0) if level > 0.0 else 1.0, 0.0)
     z[problem.included] = 1.0
-    value = max(root.value, root.bound.value)
-    return Relaxation(root.bound.value, value, coef, intercept, z, root.bound.dual, perf_counter() - start)
+    return np.asarray(z)
 
 
 def block_data(problem: Problem, columns: IndexArray, mu: float | None = None) -> Data:

@@ -14,9 +14,10 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
+from safescreen import kernels
 from safescreen.bounds import Bound, Fixings
 from safescreen.incumbents import Incumbent, first_incumbent
-from safescreen.problem import Problem
+from safescreen.problem import Problem, check_problem
 from safescreen.relaxation import Root, solve_root
 
 IndexArray = npt.NDArray[np.int64]
@@ -103,9 +104,8 @@ def screen(problem: Problem, upper_bound: float | None = None) -> Screening:
     >>> ss.screen(ss.Problem(X, y, mu=1e-2, gamma=1.0)).percent > 50
     True
     """
-    from safescreen.kernels import warm_up
-
-    warm_up()
+    check_problem(problem)
+    kernels.warm_up()
     start = perf_counter()
     root = solve_root(problem)
     upper = _checked(upper_bound, root) if upper_bound is not None else _default_upper(problem, root).objective

@@ -16,7 +16,7 @@ from safescreen import kernels
 from safescreen.bounds import Fixings
 from safescreen.incumbents import SEARCH_GAP, Incumbent, first_incumbent, improve, polish
 from safescreen.interrupts import Interrupts
-from safescreen.problem import Problem
+from safescreen.problem import Problem, check_problem
 from safescreen.progress import Progress
 from safescreen.relaxation import Root, solve_root
 from safescreen.screening import report
@@ -125,8 +125,7 @@ def solve(
     'optimal'
     """
     settings = Settings(rel_gap, time_limit, node_limit, screening, n_threads).checked()
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem is a {type(problem).__name__}, but must be a Problem.")
+    check_problem(problem)
     if certificate is not None:
         raise ValueError(f"certificate is {certificate!r}, but proofs cannot be written yet: leave it at None.")
     candidate = _warm_support(problem, warm_start)
@@ -208,10 +207,10 @@ class Search:
 
     def run(self) -> str:
         """Search until the gap is closed or a limit is hit; returns the status."""
-        self._record()
+        stopped = self._record()
         if self._gap() <= self.settings.rel_gap:
             return "optimal"
-        status = self._limit()
+        status = "interrupted" if stopped else self._limit()
         if status is not None:
             return status
         self._prepare()

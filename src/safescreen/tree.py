@@ -12,7 +12,7 @@ import numpy as np
 
 from safescreen.bounds import FREE, IN, OUT
 from safescreen.design import UNIT
-from safescreen.node import State, make_dense, predictor, relax
+from safescreen.node import State, make_dense, predictor, relax, reserved_rows
 from safescreen.numerics import add_multiple, compiled, entry, two_largest_cuts
 
 EXHAUSTED, PAUSED, STORE_FULL = 0, 1, 2
@@ -140,7 +140,7 @@ def load(data, store, state, slot):
         state.x[j] = 0.0
     for i in range(store.length[slot]):
         feature = np.int64(store.feature[slot, i])
-        if state.status[feature] != OUT and make_dense(data, feature):
+        if state.status[feature] != OUT and make_dense(data, feature, reserved_rows(data)):
             state.x[feature] = store.value[slot, i]
     store.vacant[store.counts[0]] = slot
     store.counts[0] += 1
@@ -148,9 +148,27 @@ def load(data, store, state, slot):
 
 
 @compiled
+def recycle_rows(data, state, spare):
+    """Before a node is loaded: take back the dense rows of sparse columns when only reserved ones are left."""
+    reserved = reserved_rows(data)
+    if reserved == 0 or data.rows[0] + reserved < data.columns.shape[0]:
+        return
+    data.rows[0] = 0
+    for j in range(data.row.size):
+        data.row[j] = -1
+        state.hot[j] = False
+        state.gram.place[j] = -1
+        spare.gram.place[j] = -1
+    state.gram.size[0] = 0
+    spare.gram.size[0] = 0
+
+
+@compiled
 def decide(data, state, j, choice):
     """Fix a feature; a feature ruled out leaves the iterate."""
     state.status[j] = choice
+    if choice == IN:
+        make_dense(data, j, 0 * j)
     if choice == OUT and state.x[j] != 0.0:
         add_multiple(state.u, -state.x[j], data.columns[data.row[j]])
         state.x[j] = 0.0
@@ -179,19 +197,22 @@ def screen_node(data, state, bound, last, following, limit, totals):
 
 
 @compiled
-def screen_root(state, totals, limit, data):
+def screen_root(state, totals, limit):
     """Apply what the root's dual point proves against the current ``limit``; False if the node contradicts it."""
     for j in range(state.status.size):
         if totals.raise_in[j] > limit:
             if state.status[j] == IN:
                 return False
             if state.status[j] == FREE:
+                totals.closed[0] = min(totals.closed[0], totals.raise_in[j])
                 state.status[j] = OUT
                 state.x[j] = 0.0
         elif totals.raise_out[j] > limit:
             if state.status[j] == OUT:
                 return False
-            state.status[j] = IN
+            if state.status[j] == FREE:
+                totals.closed[0] = min(totals.closed[0], totals.raise_out[j])
+                state.status[j] = IN
     return True
 
 
@@ -282,10 +303,14 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
                     store.counts[0] += 1
                 outcome = EXHAUSTED
                 break
+            recycle_rows(data, state, spare)
             bound, level, b = load(data, store, state, slot)
-            if node_screening and not screen_root(state, totals, limit, data):
+            if node_screening and not screen_root(state, totals, limit):
                 totals.closed[0] = min(totals.closed[0], max(limit, bound))
                 continue
+            for j in range(features):
+                if state.status[j] == IN:
+                    make_dense(data, j, 0 * j)
             predictor(data, state, b)
             spent += features * 4 + m * store.length[slot]
         if spent >= allowance or done >= node_limit or store.counts[0] < 3 or totals.stop[0] != 0:

@@ -18,6 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]
 
 _DENSE_BYTES = 1 << 26  # a sparse matrix stays compressed in the search when its dense block would be larger
+_VIRTUAL_BYTES = 1 << 33  # room for dense rows; only those in use take memory
 _SLOTS = 4096
 
 
@@ -44,9 +45,11 @@ class Worker:
 
     def explore(self, rel_gap: float, node_screening: bool, nodes: int, allowance: int) -> None:
         """Work until the allowance is used, nothing is left or another worker has run dry."""
+        last = int(self.totals.counts[0]) + nodes
         while True:
+            left = last - int(self.totals.counts[0])
             outcome = kernels.explore(
-                self.data, self.state, self.spare, self.store, self.totals, rel_gap, node_screening, nodes, allowance
+                self.data, self.state, self.spare, self.store, self.totals, rel_gap, node_screening, left, allowance
             )
             if outcome == EXHAUSTED:
                 self.totals.stop[0] = 1
@@ -127,7 +130,7 @@ def search_data(problem: Problem, columns: IndexArray, root: Root) -> Data:
         return block_data(problem, columns)
     design = problem.design
     first = np.flatnonzero((root.x[columns] != 0.0) | problem.included[columns] | _hot(problem, root, columns))
-    rows = min(columns.size, max(2 * first.size + 1024, _DENSE_BYTES // (8 * m)))
+    rows = min(columns.size, max(4 * (first.size + 256), _VIRTUAL_BYTES // (8 * m)))
     block = np.empty((rows, m))
     block[: first.size] = design.columns(columns[first]).T
     row = np.full(columns.size, -1)
