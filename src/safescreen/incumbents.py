@@ -151,6 +151,17 @@ def improve(
     return found if found.objective < start.objective else start
 
 
+def kick(
+    problem: Problem, start: Incumbent, root: Root, expired: Callable[[], bool], rng: np.random.Generator
+) -> Incumbent:
+    """Forget about half of a model's features at random and search locally from there; never worse than the model."""
+    search = _LocalSearch(problem, start, root, expired)
+    dropped = (rng.random(start.support.size) < 0.5) & ~problem.included[start.support]
+    support = search.run(start.support[~dropped], greedy=False)
+    found = polish(problem, support, start.x, start.b)
+    return found if found.objective < start.objective else start
+
+
 class _LocalSearch:
     """Add, drop and swap over the columns most likely to matter."""
 

@@ -281,7 +281,8 @@ def minimise_at_level(data, model, size, level, tolerance, thorough):
     Descent that has become slow looks like descent that has converged: a ``thorough`` minimisation ends with a face
     step.
     """
-    for _attempt in range(30):
+    attempts = 30 + min(4 * size, 40_000_000 // (size * size * size + 1)) if thorough else 30
+    for _attempt in range(attempts):
         for _ in range(5 + size // 4):  # as much work as the face step that follows
             if sweep(data, model, size, level) * size <= tolerance:
                 if not thorough:
@@ -324,7 +325,7 @@ def minimise_model(data, model, size, level, lowest, kappa, tolerance, thorough)
                 return level
     low, high = 0.0, np.inf  # the misfit falls as the level rises: bracket its root, minimising in between
     for attempt in range(60):
-        minimise_at_level(data, model, size, level, 0.1 * tolerance, thorough)
+        minimise_at_level(data, model, size, level, 0.1 * tolerance, size > 0)
         misfit, proposal = budget_misfit(data, model, size, level, kappa)
         if (misfit <= 0.0 and level <= lowest) or budget_met(data, misfit, level, kappa, tolerance):
             break
@@ -335,7 +336,7 @@ def minimise_model(data, model, size, level, lowest, kappa, tolerance, thorough)
         level = max(proposal, lowest)
         if level <= low or level >= high or attempt % 4 == 3:
             level = max(2.0 * low, lowest) if high == np.inf else 0.5 * (low + high)
-        if high - low <= 1e-14 * high:
+        if high < np.inf and high - low <= 1e-14 * high:
             break
     return max(level, lowest)
 

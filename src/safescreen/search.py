@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from safescreen import kernels
 from safescreen.bounds import Fixings
-from safescreen.incumbents import SEARCH_GAP, Incumbent, first_incumbent, improve, polish
+from safescreen.incumbents import SEARCH_GAP, Incumbent, first_incumbent, improve, kick, polish
 from safescreen.interrupts import Interrupts
 from safescreen.problem import Problem, check_problem
 from safescreen.progress import Progress
@@ -26,6 +26,7 @@ from safescreen.workers import Worker, make_workers
 SCREENINGS = ("none", "root", "nodes")
 _ALLOWANCE = 400_000_000  # arithmetic between two looks at clock and keyboard: some hundredths of a second
 _NO_LIMIT = 2**62
+_KICK_GAP = 0.01  # while the gap is wider, local searches start from perturbed models, less and less often
 _WORTH_A_LOOK = 16  # nodes after which a last local search costs little in comparison
 
 
@@ -192,6 +193,8 @@ class Search:
         self.lower_bound = root.bound.value
         self.trace: list[TracePoint] = []
         self._columns = np.empty(0, np.int64)
+        self._rounds, self._next_kick = 0, 4
+        self._rng = np.random.default_rng(0)
         # a hair stricter than asked, so that rounding in the gap itself cannot miss the request
         self._rel_gap = max(settings.rel_gap * (1.0 - 1e-6) - 1e-13, 0.0)
 
@@ -293,6 +296,11 @@ class Search:
                 support = self._columns[worker.totals.support]
                 self._adopt(polish(self.problem, support, self.incumbent.x, self.incumbent.b))
                 worker.totals.best[0] = np.inf
+        self._rounds += 1
+        if self._rounds == self._next_kick:
+            self._next_kick += max(self._next_kick // 3, 1)
+            if self._gap() > _KICK_GAP:
+                self._adopt(kick(self.problem, self.incumbent, self.root, self._expired, self._rng))
         bound = min(worker.lower_bound for worker in self.workers)
         self.lower_bound = min(max(self.lower_bound, bound), self.incumbent.objective)
 
