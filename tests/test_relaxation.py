@@ -56,9 +56,9 @@ def relaxed_objective(problem: ss.Problem, relaxation: ss.Relaxation) -> float:
 
 
 def rounding(problem: ss.Problem, bound: Bound) -> float:
-    """How far rounding lowers the bound: no gap can be smaller.
+    """How far rounding lowers the bound: a solver in double precision cannot close this gap.
 
-    Correlations are widened by their error, and the dual point itself is made of rounded numbers.
+    Correlations are widened by their error, and optimality is enforced on correlations that carry one.
     """
     exact = 0.25 * problem.gamma * bound.correlation**2 - problem.mu
     free = ~(problem.included | problem.excluded)
@@ -68,7 +68,7 @@ def rounding(problem: ss.Problem, bound: Bound) -> float:
         best = np.sort(np.maximum(gain[free], 0.0))[::-1][:kappa]
         lost += sign * float(best.sum() + gain[problem.included].sum())
     alpha = problem.weights * bound.dual
-    noise = 2.0**-53 * problem.design.norms * float(np.linalg.norm(alpha))
+    noise = problem.design.error * float(np.linalg.norm(alpha))
     counted = problem.included | (free & (bound.gain > -1e-3 * problem.mu))
     return lost + float(np.sum(0.5 * problem.gamma * np.abs(bound.correlation[counted]) * noise[counted]))
 
