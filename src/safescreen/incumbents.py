@@ -48,6 +48,7 @@ class Incumbent:
     x: FloatArray = field(repr=False)
     b: float
     objective: float
+    rounding: float  # relative distance of the objective, which is rounded up, from its plain evaluation
 
 
 class Refitter:
@@ -103,15 +104,11 @@ def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> In
     """Fit a support to machine accuracy and evaluate the model, rounding up."""
     refitter = Refitter(problem, support)
     refitter.b = b
-    refitter.fit(np.arange(support.size), x[support], 0.0)
-    return _evaluated(problem, support, refitter.coefficients(np.arange(support.size)), refitter.b)
-
-
-def _evaluated(problem: Problem, support: IndexArray, values: FloatArray, b: float) -> Incumbent:
-    x = np.zeros(problem.n_features)
-    x[support] = values
-    coef, intercept = problem.to_data_units(x, b)
-    return Incumbent(support, x, b, problem.objective(coef, intercept))
+    value = refitter.fit(np.arange(support.size), x[support], 0.0)
+    exact = np.zeros(problem.n_features)
+    exact[support] = refitter.coefficients(np.arange(support.size))
+    objective = problem.objective(*problem.to_data_units(exact, refitter.b))
+    return Incumbent(support, exact, refitter.b, objective, max(objective - value, 0.0) / objective)
 
 
 def rounded(problem: Problem, root: Root) -> IndexArray:

@@ -247,6 +247,17 @@ def gather(data, state, count, level, b):
 
 
 @compiled
+def forget(data, state, hot):
+    """Return to the model without features; returns the size of its working set."""
+    for j in range(state.x.size):
+        state.x[j] = 0.0
+    for i in range(state.u.size):
+        state.u[i] = 0.0
+        state.step[i] = 0.0
+    return gather(data, state, hot, np.inf, 0.0)
+
+
+@compiled
 def direction(data, state, size):
     """The model's step, in coordinates (``model.move``) and in the predictor (``state.step``)."""
     model = state.model
@@ -281,20 +292,18 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
     lowest = np.sqrt(data.gamma * data.mu)
     primal, bound, last, following, previous = np.inf, -np.inf, 0.0, 0.0, np.inf
     length, stalled, idle = 1.0, False, 0
-    thorough, cautious, sharpness = False, False, 0.01
+    thorough, cautious, restarted, sharpness = False, False, False, 0.01
     size = gather(data, state, hot, np.inf, b)
     direction(data, state, size)  # no step yet: the iterate itself is the first trial
     for attempt in range(ROUNDS):
         for i in range(state.u.size):
             state.trial[i] = state.u[i] + length * state.step[i]
         loss, entropy, reach, shift = dual_point(data, state.trial, point)
-        if attempt == 0 and loss > 0.6932:  # worse than no model at all: begin there instead
-            for j in range(state.x.size):
-                state.x[j] = 0.0
-            for i in range(state.u.size):
-                state.u[i] = 0.0
-            b = 0.0
-            size = gather(data, state, hot, np.inf, b)
+        if not restarted and (loss > 0.6932 or (stalled and primal - bound > 1e-7 * primal)):
+            restarted = True  # a start worse than no model at all, or one that leads nowhere: begin with no model
+            primal, previous, b, idle, stalled, cautious = np.inf, np.inf, 0.0, 0, False, False
+            size = forget(data, state, hot)
+            length = 1.0
             continue
         trial = loss + penalty(data, model, size, water_level(model, size, kappa, lowest))
         if not trial <= primal + 4.0 * UNIT * abs(primal) and length > 0.0:  # line search
@@ -350,8 +359,12 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
             for i in range(everything):
                 state.best_q[state.features[i]] = state.q[state.features[i]]
             copy_into(state.best_alpha, point.alpha)
-        if bound >= cut or primal - bound <= tolerance * primal or stalled:
+        if bound >= cut or primal - bound <= tolerance * primal:
             break
+        if stalled:
+            if restarted or primal - bound <= 1e-7 * primal:
+                break
+            continue
         if primal < cut and bound > -np.inf and primal - bound <= patience * (cut - bound):
             break
         # a step of the quadratic model

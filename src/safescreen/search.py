@@ -195,8 +195,8 @@ class Search:
         self._columns = np.empty(0, np.int64)
         self._rounds, self._next_kick = 0, 4
         self._rng = np.random.default_rng(0)
-        # a hair stricter than asked, so that rounding in the gap itself cannot miss the request
-        self._rel_gap = max(settings.rel_gap * (1.0 - 1e-6) - 1e-13, 0.0)
+        # a hair stricter than asked, so that rounding in the objective and the gap itself cannot miss the request
+        self._rel_gap = max(settings.rel_gap * (1.0 - 1e-6) - 1e-13 - 4.0 * incumbent.rounding, 0.0)
 
     @property
     def nodes(self) -> int:

@@ -325,7 +325,11 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
                 decided += 1
             elif state.status[j] == FREE:
                 free += 1
-        if decided >= data.k:
+        if decided > data.k:  # screening proved more features in than fit: nothing here is below the limit
+            totals.closed[0] = min(totals.closed[0], max(limit, bound))
+            diving = False
+            continue
+        if decided == data.k:
             for j in range(features):
                 if state.status[j] == FREE:
                     decide(data, state, j, -abs(IN))
