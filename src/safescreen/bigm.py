@@ -8,7 +8,6 @@ proximal step.
 from __future__ import annotations
 
 import math
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ from scipy.special import expit
 from safescreen.bounds import balanced, entropy_below
 from safescreen.design import UNIT
 from safescreen.problem import Problem
-from safescreen.relaxation import Relaxation
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -37,20 +35,29 @@ class _Terms(NamedTuple):
         return self.problem.k - int(np.count_nonzero(self.fixed))
 
 
-def relax_big_m(problem: Problem, M: float, tolerance: float = 1e-9, rounds: int = 20_000) -> Relaxation:
+class BigM(NamedTuple):
+    """A solved big-M relaxation, in the units of the (standardised) matrix."""
+
+    value: float
+    lower_bound: float
+    x: FloatArray
+    b: float
+    z: FloatArray
+    dual: FloatArray
+
+
+def solve_big_m(problem: Problem, M: float, tolerance: float = 1e-9, rounds: int = 20_000) -> BigM:
     """Solve the big-M relaxation to a relative duality gap of ``tolerance``, or as far as ``rounds`` steps lead."""
     if not (math.isfinite(M) and M > 0.0):
         raise ValueError(f"M is {M!r}, but must be a positive finite number.")
-    start = perf_counter()
     columns = np.flatnonzero(~problem.excluded)
     terms = _Terms(problem, columns, problem.design.columns(columns), problem.included[columns], float(M))
     x, b, value, lower, p = _accelerated(terms, tolerance, rounds)
     full = np.zeros(problem.n_features)
     full[columns] = x
-    coef, intercept = problem.to_data_units(full, b)
     z = np.minimum(np.abs(full) / M, 1.0)
     z[problem.included] = 1.0
-    return Relaxation(lower, max(value, lower), coef, intercept, z, p, perf_counter() - start)
+    return BigM(value, lower, full, b, z, p)
 
 
 def _accelerated(terms: _Terms, tolerance: float, rounds: int) -> tuple[FloatArray, float, float, float, FloatArray]:

@@ -12,6 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from safescreen import node, tree
 
 _SOURCES = ("design.py", "numerics.py", "bounds.py", "model.py", "node.py", "tree.py")
@@ -53,13 +55,39 @@ def _announce() -> None:
 @cache
 def warm_up() -> None:
     """Make the kernels ready, from the cache or by compiling them; says so in one line if it takes long."""
-    from safescreen.warmup import tiny_search
-
     _forget_stale_code()
     notice = threading.Timer(1.2, _announce)
     notice.daemon = True
     notice.start()
     try:
-        tiny_search()
+        _tiny_search()
     finally:
         notice.cancel()
+
+
+def _tiny_search() -> None:
+    """Relax and search a problem of two features, with the argument types of every search."""
+    none = np.empty(0)
+    data = node.Data(
+        columns=np.array([[1.0, -1.0, 0.5], [0.5, 1.0, -1.0]]),
+        row=np.arange(2),
+        rows=np.array([2]),
+        values=none,
+        indices=np.empty(0, np.int32),
+        starts=np.zeros(1, np.int64),
+        means=none,
+        scales=none,
+        error=np.full(2, 1e-15),
+        y=np.array([1.0, -1.0, 1.0]),
+        w=np.full(3, 1.0 / 3.0),
+        gamma=1.0,
+        mu=1e-3,
+        k=1,
+        intercept=False,
+    )
+    state, spare = (node.make_state(data, np.ones(2), data.w, 2) for _ in range(2))
+    relax(data, state, 0.1, 0.0, np.inf, 1e-3, 0.0, False)
+    store = tree.make_store(8, 2, 2)
+    totals = tree.make_totals(np.array([1.0]), np.zeros(1, np.int64), np.full(2, -np.inf), np.full(2, -np.inf))
+    tree.put(store, state, 0.0, 0.1, 0.0)
+    explore(data, state, spare, store, totals, 1e-3, True, 4, 1000)

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from safescreen.search import Moment
+    from safescreen.solution import Moment
 
 
 class Progress:

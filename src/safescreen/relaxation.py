@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen import kernels
+from safescreen.bigm import solve_big_m
 from safescreen.bounds import IN, Bound, Fixings, bound_at
 from safescreen.node import Data, make_state
 from safescreen.problem import Problem, check_problem
@@ -87,25 +88,19 @@ def relax(problem: Problem, formulation: str = "perspective", M: float = 1.0) ->
         Value, safe lower bound, coefficients, fractional choice and dual point.
     """
     check_problem(problem)
-    if formulation == "big-m":
-        from safescreen.bigm import relax_big_m
-
-        return relax_big_m(problem, M)
-    if formulation != "perspective":
+    if formulation not in ("perspective", "big-m"):
         raise ValueError(f"formulation is {formulation!r}, but must be 'perspective' or 'big-m'.")
-    kernels.warm_up()
+    if formulation == "perspective":
+        kernels.warm_up()
     start = perf_counter()
-    root = solve_root(problem)
-    coef, intercept = problem.to_data_units(root.x, root.b)
-    return Relaxation(
-        lower_bound=root.bound.value,
-        value=max(root.value, root.bound.value),
-        coef=coef,
-        intercept=intercept,
-        z=_fractional_choice(problem, root.x),
-        dual=root.bound.dual,
-        seconds=perf_counter() - start,
-    )
+    if formulation == "perspective":
+        root = solve_root(problem)
+        value, bound, x, b, dual = root.value, root.bound.value, root.x, root.b, root.bound.dual
+        z = _fractional_choice(problem, x)
+    else:
+        value, bound, x, b, z, dual = solve_big_m(problem, M)
+    coef, intercept = problem.to_data_units(x, b)
+    return Relaxation(bound, max(value, bound), coef, intercept, z, dual, perf_counter() - start)
 
 
 def _fractional_choice(problem: Problem, x: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from numbers import Integral, Real
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,26 +20,15 @@ from safescreen.problem import Problem, check_problem
 from safescreen.progress import Progress
 from safescreen.relaxation import Root, solve_root
 from safescreen.screening import report
-from safescreen.solution import Solution, TracePoint, relative_gap
+from safescreen.solution import Moment, Solution, TracePoint, relative_gap
 from safescreen.workers import Worker, make_workers
 
 SCREENINGS = ("none", "root", "nodes")
 _ALLOWANCE = 400_000_000  # arithmetic between two looks at clock and keyboard: some hundredths of a second
 _NO_LIMIT = 2**62
 _KICK_GAP = 0.01  # while the gap is wider, local searches start from perturbed models, less and less often
-_WORTH_A_LOOK = 16  # nodes after which a last local search costs little in comparison
-
-
-class Moment(NamedTuple):
-    """What a callback sees."""
-
-    seconds: float
-    nodes: int
-    open_nodes: int
-    lower_bound: float
-    upper_bound: float
-    gap: float
-    features: int
+_WORTH_A_LOOK = 16  # nodes after which a last local search costs little in comparison,
+_ROOM = 1e-5  # and the gap above which it may find something
 
 
 @dataclass(frozen=True)
@@ -227,7 +216,7 @@ class Search:
                 status = "interrupted" if stopped else self._limit()
                 if status is not None:
                     return status
-        if self.nodes > _WORTH_A_LOOK:  # within the gap there may be a better model next door
+        if self.nodes > _WORTH_A_LOOK and self._gap() > _ROOM:  # within the gap there may be a better model next door
             refits = self.nodes / 2
             self.incumbent = improve(self.problem, self.incumbent, self.root, self._expired, refits=refits)
             self.lower_bound = min(self.lower_bound, self.incumbent.objective)

@@ -21,6 +21,18 @@ class TracePoint(NamedTuple):
     upper_bound: float
 
 
+class Moment(NamedTuple):
+    """What a callback sees."""
+
+    seconds: float
+    nodes: int
+    open_nodes: int
+    lower_bound: float
+    upper_bound: float
+    gap: float
+    features: int
+
+
 @dataclass(frozen=True)
 class Solution:
     """The best model found, with an honest account of how good it is.

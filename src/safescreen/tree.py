@@ -72,6 +72,22 @@ def put(store: Store, state: State, bound: float, level: float, b: float) -> Non
     store.counts[:] = store.counts[0] - 1, 1
 
 
+def make_totals(upper: np.ndarray, stop: np.ndarray, raise_in: np.ndarray, raise_out: np.ndarray) -> Totals:
+    """Fresh totals of a worker; ``upper`` and ``stop`` are shared between workers."""
+    features = raise_in.size
+    return Totals(
+        upper=upper,
+        closed=np.array([np.inf]),
+        support=np.zeros(features, np.bool_),
+        best=np.array([np.inf]),
+        counts=np.zeros(3, np.int64),
+        seen=np.zeros(4096, np.uint64),
+        stop=stop,
+        raise_in=raise_in,
+        raise_out=raise_out,
+    )
+
+
 @compiled
 def push(store, slot):
     """Put a filled slot on the heap."""

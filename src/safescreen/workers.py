@@ -12,7 +12,7 @@ from safescreen.bounds import IN, Fixings
 from safescreen.node import Data, State, make_state
 from safescreen.problem import Problem
 from safescreen.relaxation import Root, block_data
-from safescreen.tree import EXHAUSTED, STORE_FULL, Store, Totals, make_store, put
+from safescreen.tree import EXHAUSTED, STORE_FULL, Store, Totals, make_store, make_totals, put
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]
@@ -94,10 +94,7 @@ def make_workers(
     hot = _hot(problem, root, columns)
     for number in range(count):
         data = base if number == 0 or base.values.size == 0 else search_data(problem, columns, root)
-        totals = Totals(
-            shared[0], np.array([np.inf]), np.zeros(columns.size, np.bool_), np.array([np.inf]), np.zeros(3, np.int64),
-            np.zeros(4096, np.uint64), shared[1], raise_in, raise_out,
-        )  # fmt: skip
+        totals = make_totals(*shared, raise_in, raise_out)
         state = make_state(data, hot, weights, capacity)
         spare = make_state(data, hot, weights, capacity)
         workers.append(Worker(data, state, spare, make_store(_SLOTS, columns.size, width), totals))
