@@ -24,7 +24,7 @@ from safescreen.relaxation import Root, block_data
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]
 
-SEARCH_GAP = 3e-3  # relative gap above which the root's local search is worth its time
+SEARCH_GAP = 4e-3  # relative gap above which the root's local search is worth its time
 _CANDIDATES = 1500  # columns the local search looks at
 
 
