@@ -94,6 +94,12 @@ def _timed(run: Callable[[], Outcome]) -> Timing:
     return Timing(outcome, [time.perf_counter() - start])
 
 
+def recorded(name: str) -> list[Row]:
+    """The lines of the recorded table ``floor/<name>.csv``."""
+    with (FLOOR / f"{name}.csv").open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
 def floor(name: str, *keys: str) -> dict[tuple[Any, ...], Row]:
     """The recorded table ``floor/<name>.csv``, indexed by ``keys``; cells that are numbers become numbers."""
     with open(FLOOR / f"{name}.csv", newline="") as file:

@@ -14,13 +14,13 @@ WANTED = 1.6
 
 
 def instances(quick: bool) -> Iterator[tuple[str, Task]]:
-    """REG, CARD and (where the data can be had) real problems, the large trees among them."""
-    reg = [(5e-4, 500, 1.8), (5e-4, 200, 1.5), (1e-3, 1000, 1.8)]
-    card = [(2941, 200, 1.5), (2941, 500, 1.5), (2941, 200, 1.8), (2941, 500, 1.8), (1000, 200, 1.8)]
-    for mu, m, gamma in reg[:1] if quick else reg:
+    """Every REG and CARD setting and (where the data can be had) every real one."""
+    for row in harness.recorded("reg")[5:6] if quick else harness.recorded("reg"):
+        mu, m, gamma = float(row["mu"]), int(row["m"]), float(row["gamma"])
         X, y = harness.synthetic(m, 500, 0)
         yield f"REG mu={mu:g} m={m} gamma={gamma}", Task(X, y, gamma, mu=mu, rel_gap=1e-6)
-    for n, m, gamma in card[-1:] if quick else card:
+    for row in harness.recorded("card")[11:12] if quick else harness.recorded("card"):
+        n, m, gamma = int(row["n"]), int(row["m"]), float(row["gamma"])
         X, y = harness.synthetic(m, n, 0)
         yield f"CARD n={n} m={m} gamma={gamma}", Task(X, y, gamma, k=50, rel_gap=1e-4)
     if "SAFESCREEN_DATA" in os.environ and not quick:
@@ -28,13 +28,14 @@ def instances(quick: bool) -> Iterator[tuple[str, Task]]:
 
 
 def real_instances() -> Iterator[tuple[str, Task]]:
-    """Arcene with its large trees."""
+    """The real data sets of the paper's Table 5 and the stand-in for its third."""
     from safescreen.datasets import load_local
 
-    X, y = load_local("arcene")
-    for mu in (5e-4, 1e-3):
-        task = Task(X, y.astype(float), 1.5, mu=mu, standardize=True, rel_gap=1e-4)
-        yield f"arcene mu={mu:g} gamma=1.5", task
+    for row in harness.recorded("real"):
+        X, y = load_local(row["dataset"])
+        mu, gamma = float(row["mu"]), float(row["gamma"])
+        task = Task(X, y.astype(float), gamma, mu=mu, standardize=True, rel_gap=1e-4)
+        yield f"{row['dataset']} mu={mu:g} gamma={gamma}", task
 
 
 def main() -> int:

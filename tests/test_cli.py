@@ -117,3 +117,11 @@ def test_bad_input_is_one_sentence(arguments, message, monkeypatch, capsys):
 def test_no_command_shows_the_help():
     result = runner.invoke(cli.app, [])
     assert "Usage" in result.output
+
+
+def test_demo_can_be_saved_as_a_picture(tmp_path):
+    picture = tmp_path / "demo.svg"
+    result = runner.invoke(cli.app, ["demo", "--svg", str(picture)])
+    assert result.exit_code == 0, result.output
+    assert "</svg>" in picture.read_text(encoding="utf-8")
+    assert list(tmp_path.iterdir()) == [picture]

@@ -119,7 +119,7 @@ def dual_bound(data, features, count, status, c, entropy, reach, kappa, q, scrat
 
     Fills ``q`` (rounded up). The cuts are the κ-th and the next largest gain ``(q - μ)₊`` among free features.
     """
-    quarter = 0.25 * data.gamma * (1.0 + 4.0 * UNIT)
+    quarter = 0.25 * data.gamma * (1.0 + 16.0 * UNIT)
     fixed, gains, magnitude, free = 0.0, 0.0, entropy, 0
     for i in range(count):
         j = features[i]
@@ -191,10 +191,52 @@ class Bound:
 
 def bound_at(problem: Problem, fixings: Fixings, dual: npt.NDArray[np.float64]) -> Bound:
     """The safe lower bound that a dual point ``p`` in [0, 1] gives for the whole problem: one pass over the matrix."""
+    p, alpha = _dual_point(problem, dual)
+    correlation = problem.design.correlations(alpha)
+    error, drift = _correlation_errors(problem, alpha)
+    return _bound(problem, fixings, p, correlation, np.abs(correlation) + error + drift)
+
+
+def sharp_bound_at(problem: Problem, fixings: Fixings, dual: npt.NDArray[np.float64]) -> Bound:
+    """The same bound, with the columns that lose most to rounding summed exactly: slower, for badly scaled data."""
+    p, alpha = _dual_point(problem, dual)
+    correlation = problem.design.correlations(alpha)
+    error, drift = _correlation_errors(problem, alpha)
+    size = np.abs(correlation)
+    cost = 0.5 * problem.gamma * size * error
+    relevant = fixings.included | (fixings.free & (_gain(problem, size + error + drift) > 0.0))
+    columns = np.flatnonzero(relevant)
+    columns = columns[np.argsort(-cost[columns], kind="stable")[:_EXACT_COLUMNS]]
+    correlation[columns], error[columns] = problem.design.exact_correlations(columns, alpha)
+    return _bound(problem, fixings, p, correlation, np.abs(correlation) + error + drift)
+
+
+def _dual_point(
+    problem: Problem, dual: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """A feasible dual point near the given one, as ``p`` and as ``α``."""
     p = np.clip(dual, 0.0, 1.0)
     p = balanced(problem, p) if problem.fit_intercept else p
-    alpha = problem.y * (problem.weights * p)
-    correlation, widened = _widened_correlations(problem, fixings, alpha)
+    return p, problem.y * (problem.weights * p)
+
+
+def _correlation_errors(
+    problem: Problem, alpha: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """How far ``Aᵀα`` can be off by rounding, and by the distance to an exactly balanced dual point."""
+    reach = float(np.linalg.norm(alpha)) * (1.0 + 1e-9)
+    imbalance = _imbalance(problem, alpha) if problem.fit_intercept else 0.0
+    return reach * problem.design.error, np.asarray(reach * imbalance * problem.design.norms)
+
+
+def _bound(
+    problem: Problem,
+    fixings: Fixings,
+    p: npt.NDArray[np.float64],
+    correlation: npt.NDArray[np.float64],
+    widened: npt.NDArray[np.float64],
+) -> Bound:
+    """The bound from correlations that are rounded up."""
     gain = _gain(problem, widened)
     kappa = problem.k - int(np.count_nonzero(fixings.included))
     gains = np.maximum(gain[fixings.free], 0.0)
@@ -215,30 +257,7 @@ def bound_at(problem: Problem, fixings: Fixings, dual: npt.NDArray[np.float64]) 
 
 def _gain(problem: Problem, widened: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """``q - μ`` from correlations that are rounded up."""
-    return np.asarray(0.25 * problem.gamma * (1.0 + 4.0 * UNIT) * widened * widened - problem.mu)
-
-
-def _widened_correlations(
-    problem: Problem, fixings: Fixings, alpha: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """``Aᵀα`` and its absolute values plus all that rounding can have taken from them.
-
-    Columns whose error would cost more of the bound than a part in 10¹¹ are summed again exactly.
-    """
-    design = problem.design
-    correlation = design.correlations(alpha)
-    reach = float(np.linalg.norm(alpha)) * (1.0 + 1e-9)
-    error = reach * design.error
-    drift = reach * _imbalance(problem, alpha) * design.norms if problem.fit_intercept else 0.0
-    size = np.abs(correlation)
-    cost = 0.5 * problem.gamma * size * error
-    relevant = fixings.included | (fixings.free & (_gain(problem, size + error + drift) > 0.0))
-    columns = np.flatnonzero(relevant & (cost > 1e-13))
-    if columns.size:
-        columns = columns[np.argsort(-cost[columns], kind="stable")[:_EXACT_COLUMNS]]
-        correlation[columns], error[columns] = design.exact_correlations(columns, alpha)
-        size = np.abs(correlation)
-    return correlation, size + error + drift
+    return np.asarray(0.25 * problem.gamma * (1.0 + 16.0 * UNIT) * widened * widened - problem.mu)
 
 
 def _imbalance(problem: Problem, alpha: npt.NDArray[np.float64]) -> float:

@@ -5,6 +5,7 @@ Heavy imports happen inside the commands, so that ``--help`` answers at once.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,6 +50,7 @@ def _options(
 def demo(
     k: Annotated[int, typer.Option(help="Budget of features.")] = 5,
     gamma: Annotated[float, typer.Option(help="Ridge parameter: small values shrink more.")] = 10.0,
+    svg: Annotated[Path | None, typer.Option(help="Save what is shown as a picture, too.")] = None,
 ) -> None:
     """Screen and solve an embedded real data set, and show what is proved."""
     from rich.console import Console
@@ -57,7 +59,7 @@ def demo(
 
     X, y, names = ss.datasets.load_breast_cancer_interactions()
     problem = _named_problem(X, y, names, k, gamma)
-    console = Console()
+    console = Console(record=svg is not None, width=None if svg is None else 80)
     console.print(
         f"[bold]Breast cancer[/bold]: {problem.n_samples} samples, {problem.n_features} features "
         "(30 and their products)",
@@ -72,6 +74,10 @@ def demo(
     solution = ss.solve(problem, rel_gap=1e-4)
     console.print(_feature_table(problem, solution))
     console.print(_result_table(solution))
+    if svg is not None:
+        temporary = svg.with_name(svg.name + ".part")
+        console.save_svg(str(temporary), title="safescreen demo")
+        temporary.replace(svg)
 
 
 def _named_problem(X: object, y: object, names: list[str], k: int, gamma: float) -> Problem:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from safescreen import kernels
 from safescreen.bigm import solve_big_m
-from safescreen.bounds import IN, Bound, Fixings, bound_at
+from safescreen.bounds import IN, Bound, Fixings, bound_at, sharp_bound_at
 from safescreen.node import Data, make_state
 from safescreen.problem import Problem, check_problem
 
@@ -156,6 +156,8 @@ def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
                 break
             block, grown = _enlarged(problem, fixings, block, trial, level)
             if not grown and (not final or accuracy <= tolerance):
+                trial = sharp_bound_at(problem, fixings, bound.dual) if final else bound
+                bound = trial if trial.value > bound.value else bound
                 break
             if final:
                 accuracy = (
