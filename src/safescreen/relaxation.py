@@ -26,6 +26,7 @@ _NO_FLOATS = np.empty(0)
 _NO_INDICES = np.empty(0, np.int32)
 _NO_STARTS = np.zeros(1, np.int64)
 _FIRST_BLOCK = 192  # columns to begin with
+_RETRIES = 2  # fresh starts from the point reached, where a solve falls short of its tolerance
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
     block = _strongest(promising, pull, max(_FIRST_BLOCK, 2 * min(kappa, problem.n_samples)))
     complete = block.size == promising.size
     block = np.union1d(block, problem.include)
-    value = np.inf
+    value, retries = np.inf, 0
     for price in prices:
         final = price == problem.mu
         accuracy = tolerance if final and complete else 1e-3
@@ -155,7 +156,8 @@ def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
             if final and value - bound.value <= tolerance * abs(value):
                 break
             block, grown = _enlarged(problem, fixings, block, trial, level)
-            if not grown and (not final or accuracy <= tolerance):
+            retries += not grown
+            if not grown and (not final or (accuracy <= tolerance and retries > _RETRIES)):
                 trial = sharp_bound_at(problem, fixings, bound.dual) if final else bound
                 bound = trial if trial.value > bound.value else bound
                 break
