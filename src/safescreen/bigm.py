@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from safescreen.bounds import balanced, entropy_below
 from safescreen.design import UNIT
@@ -69,7 +68,7 @@ def _accelerated(terms: _Terms, tolerance: float, rounds: int) -> tuple[FloatArr
     ahead_x, ahead_b, momentum = x, b, 1.0
     best_value, best, lower, dual = math.inf, (x, b), -math.inf, np.full(problem.n_samples, 0.5)
     for attempt in range(rounds):
-        p = expit(-problem.y * (terms.block @ ahead_x + ahead_b))
+        p = _sigmoid(-problem.y * (terms.block @ ahead_x + ahead_b))
         alpha = problem.y * problem.weights * p
         new_x = _proximal(terms, ahead_x + step * (terms.block.T @ alpha), step)
         new_b = ahead_b + step * float(alpha.sum()) if problem.fit_intercept else 0.0
@@ -89,6 +88,11 @@ def _accelerated(terms: _Terms, tolerance: float, rounds: int) -> tuple[FloatArr
             if best_value - lower <= tolerance * abs(best_value):
                 break
     return best[0], best[1], best_value, lower, dual
+
+
+def _sigmoid(t: FloatArray) -> FloatArray:
+    """``1 / (1 + exp(-t))`` without overflow."""
+    return np.asarray(np.exp(-np.logaddexp(0.0, -t)))
 
 
 def _step_size(terms: _Terms) -> float:
@@ -133,7 +137,7 @@ def _primal(terms: _Terms, x: FloatArray, b: float) -> tuple[float, FloatArray]:
     margin = problem.y * (terms.block @ x + b)
     price = problem.mu * (float(np.abs(x[~terms.fixed]).sum()) / terms.M + np.count_nonzero(terms.fixed))
     loss = float(problem.weights @ np.logaddexp(0.0, -margin))
-    return loss + float(x @ x) / problem.gamma + price, expit(-margin)
+    return loss + float(x @ x) / problem.gamma + price, _sigmoid(-margin)
 
 
 def _dual(terms: _Terms, p: FloatArray, x: FloatArray) -> tuple[float, FloatArray]:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import entr
 
 from safescreen.design import UNIT
 from safescreen.numerics import absolute_total, compiled, dot, logistic_terms, total, two_largest_cuts
@@ -32,32 +31,32 @@ _EXACT_COLUMNS = 1000  # at most so many columns are summed exactly
 
 
 @compiled
-def dual_point(data, u, point):
+def dual_point(y, w, intercept, u, point):
     """Evaluate loss and dual point at the linear predictor ``u``, with the intercept first moved to its best value.
 
     Returns the loss, the entropy rounded down, ``reach`` (rounding moves ``c_j`` by at most ``reach *
     data.error[j]``) and the shift of the intercept, which is already added to ``u``.
     """
-    shift = _logistic(data, u, point)
+    shift = _logistic(y, w, intercept, u, point)
     m = u.size
     loss = total(point.loss)
     entropy = loss + total(point.cross)
     slack = (m + 24.0) * UNIT * (loss + absolute_total(point.cross))
     growth = 1.0
-    if data.intercept:
-        entropy, slack = _balance(data, u, point, slack)
+    if intercept:
+        entropy, slack = _balance(y, w, u, point, slack)
         growth = 4.0
     norm = np.sqrt(dot(point.alpha, point.alpha)) * (1.0 + 1e-9)
     return loss, entropy - slack, growth * norm, shift
 
 
 @compiled
-def _logistic(data, u, point):
+def _logistic(y, w, intercept, u, point):
     """Logistic terms at ``u``; with an intercept, at the best shift of ``u`` (Newton steps on one number)."""
     shift = 0.0
     for attempt in range(60):
-        logistic_terms(u, data.y, data.w, point.p, point.alpha, point.curvature, point.loss, point.cross, point.scratch)
-        if not data.intercept:
+        logistic_terms(u, y, w, point.p, point.alpha, point.curvature, point.loss, point.cross, point.scratch)
+        if not intercept:
             break
         gradient = total(point.alpha)
         bend = total(point.curvature)
@@ -72,7 +71,7 @@ def _logistic(data, u, point):
 
 
 @compiled
-def _balance(data, u, point, slack):
+def _balance(y, w, u, point, slack):
     """Scale one class down until ``Σ α = 0``, as the dual of an intercept demands; return entropy and error bound.
 
     Scaling down keeps ``p`` in [0, 1], so the bound stays valid. The floats sum to zero only up to rounding. The
@@ -81,7 +80,7 @@ def _balance(data, u, point, slack):
     m = u.size
     positive, negative = 0.0, 0.0
     for i in range(m):
-        if data.y[i] > 0.0:
+        if y[i] > 0.0:
             positive += point.alpha[i]
         else:
             negative -= point.alpha[i]
@@ -94,42 +93,42 @@ def _balance(data, u, point, slack):
     log_factor = np.log(factor) if factor > 0.0 else 0.0
     entropy, magnitude = 0.0, 0.0
     for i in range(m):
-        a = data.y[i] * u[i]
+        a = y[i] * u[i]
         whole = point.loss[i] + point.cross[i]
         size = point.loss[i] + abs(point.cross[i])
-        if data.y[i] == side and factor < 1.0:
+        if y[i] == side and factor < 1.0:
             point.alpha[i] *= factor
             q = point.p[i] * factor
             if q > 0.0:
                 rest = 1.0 - q
                 log_q = log_factor - max(a, 0.0) - np.log1p(np.exp(-abs(a)))
                 log_rest = np.log1p(-q) if q < 0.5 else np.log(max(rest, 1e-300))
-                whole = -data.w[i] * (q * log_q + rest * log_rest)
-                size = data.w[i] * (q * (abs(log_q) + 8.0) + 4.0)
+                whole = -w[i] * (q * log_q + rest * log_rest)
+                size = w[i] * (q * (abs(log_q) + 8.0) + 4.0)
             else:
-                whole, size = 0.0, data.w[i]
+                whole, size = 0.0, w[i]
         entropy += whole
         magnitude += size
     return entropy, (8.0 * m + 64.0) * UNIT * magnitude + slack
 
 
 @compiled
-def dual_bound(data, features, count, status, c, entropy, reach, kappa, q, scratch):
+def dual_bound(error, gamma, mu, features, count, status, c, entropy, reach, kappa, q, scratch):
     """Safe lower bound over ``features[:count]`` (none of them out), and the two cuts that screening needs.
 
     Fills ``q`` (rounded up). The cuts are the κ-th and the next largest gain ``(q - μ)₊`` among free features.
     """
-    quarter = 0.25 * data.gamma * (1.0 + 16.0 * UNIT)
+    quarter = 0.25 * gamma * (1.0 + 16.0 * UNIT)
     fixed, gains, magnitude, free = 0.0, 0.0, entropy, 0
     for i in range(count):
         j = features[i]
-        widened = abs(c[j]) + reach * data.error[j]
+        widened = abs(c[j]) + reach * error[j]
         q[j] = quarter * widened * widened
         if status[j] == IN:
-            fixed += data.mu - q[j]
-            magnitude += data.mu + q[j]
-        elif q[j] > data.mu:
-            gain = q[j] - data.mu
+            fixed += mu - q[j]
+            magnitude += mu + q[j]
+        elif q[j] > mu:
+            gain = q[j] - mu
             scratch[free] = gain
             gains += gain
             free += 1
@@ -270,10 +269,9 @@ def entropy_below(problem: Problem, p: npt.NDArray[np.float64]) -> float:
     """``Σ w H(p)`` minus all that rounding can have added, the distance to an exactly balanced point included."""
     rest = 1.0 - p
     log_rest = np.log1p(-np.minimum(p, 0.5))  # accurate for small p, where rest has lost the digits of p
-    terms = entr(p) + np.where(p < 0.5, -rest * log_rest, entr(rest))
-    spread = p * np.abs(
-        np.log(np.maximum(p, 1e-300)) - np.log(np.maximum(rest, 1e-300))
-    )  # change per relative change of p
+    log_p, log_high = np.log(np.maximum(p, 1e-300)), np.log(np.maximum(rest, 1e-300))
+    terms = -p * log_p - rest * np.where(p < 0.5, log_rest, log_high)
+    spread = p * np.abs(log_p - log_high)  # change per relative change of p
     drift = 4.0 * UNIT
     if problem.fit_intercept:
         drift += 2.0 * _imbalance(problem, problem.y * (problem.weights * p))

@@ -285,6 +285,8 @@ class DenseDesign(Design):
     def _sums(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:
         if centre is None and self._ready_for_blas:
             return np.asarray(factors @ self._X)
+        if centre is not None and self._product_suffices:
+            return np.asarray(factors @ self._X - centre * factors.sum())
         sums = np.zeros(self.shape[1])
         for rows, columns, block in self._blocks():
             centred = block if centre is None else block - centre[columns]
@@ -302,8 +304,22 @@ class DenseDesign(Design):
                 squares[columns] += factors[rows] @ np.square(centred)
         return squares
 
+    @property
+    def _product_suffices(self) -> bool:
+        """Whether to centre after the product: one call without copies, accurate while no mean dwarfs its scale."""
+        return "_moments" in vars(self) and self._centred_late
+
+    @cached_property
+    def _centred_late(self) -> bool:
+        moderate = np.abs(self.means) <= 8.0 * self.scales
+        return self._ready_for_blas and bool(np.all(moderate | self.constant))
+
     def _correlation_error(self) -> FloatArray:
-        return (self.shape[0] + 6) * UNIT * self._norms
+        samples = self.shape[0]
+        error = (samples + 6) * UNIT * self._norms
+        if self.standardize and self._centred_late:  # ‖X^j‖ ≤ scale ‖A^j‖ + √m |mean|, and the correction's own error
+            error += 2.0 * (samples + 8) * UNIT * np.sqrt(samples) * np.abs(self.means) / self.scales * NORM_SLACK
+        return error
 
     @cached_property
     def _raw_squares(self) -> FloatArray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -69,8 +68,7 @@ class Refitter:
         state.status[chosen] = IN
         state.x[:] = 0.0
         state.x[chosen] = x
-        columns = self._data.columns
-        state.u[:] = x @ (columns if chosen.size == len(columns) else columns[chosen]) + self.b
+        state.u[:] = state.x @ self._data.columns + self.b
         value, _, _, _, _, self.b, _ = kernels.relax(self._data, state, 0.0, self.b, np.inf, tolerance, 0.0, True)
         return float(value)
 
@@ -91,13 +89,9 @@ class Refitter:
     def pull(self) -> FloatArray:
         """How much each column would like to enter after the last fit: its one-dimensional Newton decrease."""
         columns, point = self._data.columns, self._state.point
-        curvature = self._squares @ point.curvature + 2.0 / self.problem.gamma
+        curvature = np.einsum("ij,j,ij->i", columns, point.curvature, columns) + 2.0 / self.problem.gamma
         correlation = columns @ point.alpha
         return np.asarray(correlation * correlation / (2.0 * curvature))
-
-    @cached_property
-    def _squares(self) -> FloatArray:
-        return np.asarray(self._data.columns * self._data.columns)
 
 
 def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> Incumbent:
@@ -142,7 +136,7 @@ def improve(
 
     It ends in a local optimum, when the time has expired, or after about so many ``refits``.
     """
-    search = _LocalSearch(problem, start, root, lambda: search.fits >= refits or expired())
+    search = _LocalSearch(problem, start, root, expired, refits)
     support = search.run(start.support, greedy)
     found = polish(problem, support, start.x, start.b)
     return found if found.objective < start.objective else start
@@ -152,7 +146,7 @@ def kick(
     problem: Problem, start: Incumbent, root: Root, expired: Callable[[], bool], rng: np.random.Generator
 ) -> Incumbent:
     """Forget about half of a model's features at random and search locally from there; never worse than the model."""
-    search = _LocalSearch(problem, start, root, expired)
+    search = _LocalSearch(problem, start, root, expired, math.inf)
     dropped = (rng.random(start.support.size) < 0.5) & ~problem.included[start.support]
     support = search.run(start.support[~dropped], greedy=False)
     found = polish(problem, support, start.x, start.b)
@@ -162,10 +156,13 @@ def kick(
 class _LocalSearch:
     """Add, drop and swap over the columns most likely to matter."""
 
-    def __init__(self, problem: Problem, start: Incumbent, root: Root, expired: Callable[[], bool]) -> None:
+    def __init__(
+        self, problem: Problem, start: Incumbent, root: Root, expired: Callable[[], bool], most_fits: float
+    ) -> None:
         self.problem = problem
-        self.expired = expired
         self.fits = 0
+        self._most_fits = most_fits
+        self._out_of_time = expired
         fixings = root.bound.decide(Fixings(problem.included, problem.excluded), start.objective)
         strength = np.abs(root.bound.correlation)
         strength[fixings.excluded] = -1.0  # proved to be in no better model
@@ -177,6 +174,10 @@ class _LocalSearch:
         self.keep = fixings.included[columns]
         wide = start.objective - root.bound.value > SEARCH_GAP * start.objective
         self.effort = _WIDE if wide else _NARROW
+
+    def expired(self) -> bool:
+        """Whether to be content with what has been found."""
+        return self.fits >= self._most_fits or self._out_of_time()
 
     def run(self, support: IndexArray, greedy: bool) -> IndexArray:
         """The best support reached from the given one, and from nothing if ``greedy``."""

@@ -1,4 +1,4 @@
-"""The two compiled entry points, compiled once and kept on disk; never stale.
+"""The compiled entry point, compiled once and kept on disk; never stale.
 
 Numba's cache watches the file of an entry point only, so a change in another module would leave old machine code in
 use. A fingerprint of all the sources lies beside the cache: where it differs, the cached code is removed first.
@@ -6,22 +6,51 @@ use. A fingerprint of all the sources lies beside the cache: where it differs, t
 
 import sys
 import threading
-from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from safescreen import node, tree
 
 _SOURCES = ("design.py", "numerics.py", "bounds.py", "model.py", "node.py", "tree.py")
-_ENTRIES = (node.relax, tree.explore)
+_ENTRIES = (tree.answer,)
 _NOTICE = "safescreen: compiling its numerical kernels, once per installation (about 15 seconds)...\n"
+_NO_STORE = tree.make_store(1, 1, 1)
+_NO_TOTALS = tree.make_totals(np.ones(1), np.zeros(1, np.int64), np.empty(0), np.empty(0))
 
-relax: Callable[..., Any] = node.relax
-explore: Callable[..., Any] = tree.explore
+
+def relax(
+    data: node.Data,
+    state: node.State,
+    level: float,
+    b: float,
+    cut: float,
+    tolerance: float,
+    patience: float,
+    newton: bool,
+) -> tuple[float, float, float, float, float, float, bool]:
+    """Solve the relaxation of the node in ``state``: see :func:`safescreen.node.relax`."""
+    numbers = np.array([level, b, cut, tolerance, patience, 0.0])
+    exact = tree.answer(False, data, state, state, _NO_STORE, _NO_TOTALS, numbers, newton, 0, 0)
+    primal, bound, last, following, level, b = numbers.tolist()
+    return primal, bound, last, following, level, b, bool(exact)
+
+
+def explore(
+    data: node.Data,
+    state: node.State,
+    spare: node.State,
+    store: tree.Store,
+    totals: tree.Totals,
+    rel_gap: float,
+    screening: bool,
+    nodes: int,
+    allowance: int,
+) -> int:
+    """Work through open nodes: see :func:`safescreen.tree.answer`."""
+    return int(tree.answer(True, data, state, spare, store, totals, np.array([rel_gap]), screening, nodes, allowance))
 
 
 def _fingerprint() -> str:

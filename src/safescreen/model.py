@@ -105,23 +105,23 @@ def water_level(model, size, kappa, lowest):
 
 
 @compiled
-def penalty(data, model, size, level):
+def penalty(model, size, level, gamma, mu):
     """Ridge and price of ``model.x`` at the fractional choice ``z = min(1, |x| / τ)``."""
     value = 0.0
     for a in range(size):
         t = abs(model.x[a])
         if model.kind[a] != INTERCEPT and (t >= level or model.kind[a] != FREE):
             if t > 0.0 or model.kind[a] != FREE:
-                value += t * t / data.gamma + data.mu
+                value += t * t / gamma + mu
         elif model.kind[a] == FREE and t > 0.0:
-            value += t * level / data.gamma + data.mu * t / level
+            value += t * level / gamma + mu * t / level
     return value
 
 
 @compiled
-def sweep(data, model, size, level):
+def sweep(model, size, level, gamma):
     """One pass of coordinate descent at a fixed level; returns the largest decrease by a coordinate."""
-    ridge = 2.0 / data.gamma
+    ridge = 2.0 / gamma
     slope = level * ridge
     largest = 0.0
     for a in range(size):
@@ -147,9 +147,9 @@ def sweep(data, model, size, level):
 
 
 @compiled
-def budget_misfit(data, model, size, level, kappa):
+def budget_misfit(model, size, level, kappa, gamma):
     """How much of the budget the coordinates overuse at this level, and a Newton proposal for the level."""
-    ridge = 2.0 / data.gamma
+    ridge = 2.0 / gamma
     used, slope, linear = 0.0, 0.0, 0
     smallest, strongest = np.inf, 0.0
     for a in range(size):
@@ -178,19 +178,19 @@ def budget_misfit(data, model, size, level, kappa):
 
 
 @compiled
-def budget_met(data, misfit, level, kappa, tolerance):
+def budget_met(misfit, level, kappa, tolerance, gamma, mu):
     """Whether the budget is used closely enough: within a per cent, and at a cost below the tolerance."""
-    price = max(level * level / data.gamma - data.mu, 0.0)
+    price = max(level * level / gamma - mu, 0.0)
     return abs(misfit) <= 0.01 * kappa and abs(misfit) * price <= tolerance
 
 
 @compiled
-def face_system(data, model, size, level):
+def face_system(model, size, level, gamma):
     """Assemble and factorise the linear system of the current face; returns its size, and the kinds in it.
 
     ``side0`` solves the system at level zero, ``side1`` is the change of the solution per unit of level.
     """
-    ridge = 2.0 / data.gamma
+    ridge = 2.0 / gamma
     face, factor = model.face, model.factor
     count, linear, quadratic = 0, 0, 0
     for a in range(size):
@@ -224,13 +224,13 @@ def face_system(data, model, size, level):
 
 
 @compiled
-def face_step(data, model, size, level, lowest, kappa):
+def face_step(model, size, level, lowest, kappa, gamma):
     """Newton step on the current face, up to the first sign change; returns the level and whether it is exact.
 
     While the budget binds (``level > lowest``) the level is an unknown of the system; passing ``lowest = level``
     holds it. Exact means that the model's minimiser over the working set has been reached.
     """
-    count, linear, quadratic = face_system(data, model, size, level)
+    count, linear, quadratic = face_system(model, size, level, gamma)
     if count == 0:
         return level, True
     face, step = model.face, model.side0
@@ -267,7 +267,7 @@ def face_step(data, model, size, level, lowest, kappa):
             t = abs(model.x[a])
             if (t > new_level * (1.0 + 1e-10)) if was_linear else (t < new_level * (1.0 - 1e-10)):
                 exact = False
-    slope = (2.0 / data.gamma) * new_level * (1.0 + 1e-10) + 1e-300
+    slope = (2.0 / gamma) * new_level * (1.0 + 1e-10) + 1e-300
     for a in range(size):
         if model.kind[a] == FREE and model.x[a] == 0.0 and abs(model.gradient[a]) > slope:
             exact = False
@@ -275,7 +275,7 @@ def face_step(data, model, size, level, lowest, kappa):
 
 
 @compiled
-def minimise_at_level(data, model, size, level, tolerance, thorough):
+def minimise_at_level(model, size, level, tolerance, thorough, gamma):
     """Minimise the model at a fixed level: coordinate descent and face steps in turn. Monotone, hence safe.
 
     Descent that has become slow looks like descent that has converged: a ``thorough`` minimisation ends with a face
@@ -284,50 +284,50 @@ def minimise_at_level(data, model, size, level, tolerance, thorough):
     attempts = 30 + min(4 * size, 40_000_000 // (size * size * size + 1)) if thorough else 30
     for _attempt in range(attempts):
         for _ in range(5 + size // 4):  # as much work as the face step that follows
-            if sweep(data, model, size, level) * size <= tolerance:
+            if sweep(model, size, level, gamma) * size <= tolerance:
                 if not thorough:
                     return
                 break
-        level, exact = face_step(data, model, size, level, level, size)
+        level, exact = face_step(model, size, level, level, size, gamma)
         if exact:
             return
 
 
 @compiled
-def minimise_model(data, model, size, level, lowest, kappa, tolerance, thorough):
+def minimise_model(model, size, level, lowest, kappa, tolerance, thorough, gamma, mu):
     """Minimise the quadratic model, penalty included; returns the level of its minimiser."""
     free = 0
     for a in range(size):
         if model.kind[a] == FREE:
             free += 1
     if free == 0:
-        face_step(data, model, size, level, lowest, kappa)
+        face_step(model, size, level, lowest, kappa, gamma)
         return level
     if free <= kappa and level <= lowest:
-        minimise_at_level(data, model, size, level, tolerance, thorough)
+        minimise_at_level(model, size, level, tolerance, thorough, gamma)
         return level
     for _attempt in range(4):  # descent with the level adjusted on the way: enough almost always
         for _ in range(10 + size // 4):
-            largest = sweep(data, model, size, level)
-            misfit, proposal = budget_misfit(data, model, size, level, kappa)
+            largest = sweep(model, size, level, gamma)
+            misfit, proposal = budget_misfit(model, size, level, kappa, gamma)
             if misfit <= 0.0 and level <= lowest:
                 misfit = 0.0
-            if largest * size <= tolerance and budget_met(data, misfit, level, kappa, tolerance):
+            if largest * size <= tolerance and budget_met(misfit, level, kappa, tolerance, gamma, mu):
                 if not thorough:
                     return level
                 break
             if misfit != 0.0:
                 level = max(proposal, lowest)
-        level, exact = face_step(data, model, size, level, lowest, kappa)
+        level, exact = face_step(model, size, level, lowest, kappa, gamma)
         if exact:
-            misfit, proposal = budget_misfit(data, model, size, level, kappa)
+            misfit, proposal = budget_misfit(model, size, level, kappa, gamma)
             if abs(misfit) <= 1e-9 * kappa or (misfit <= 0.0 and level <= lowest):
                 return level
     low, high = 0.0, np.inf  # the misfit falls as the level rises: bracket its root, minimising in between
     for attempt in range(60):
-        minimise_at_level(data, model, size, level, 0.1 * tolerance, size > 0)
-        misfit, proposal = budget_misfit(data, model, size, level, kappa)
-        if (misfit <= 0.0 and level <= lowest) or budget_met(data, misfit, level, kappa, tolerance):
+        minimise_at_level(model, size, level, 0.1 * tolerance, size > 0, gamma)
+        misfit, proposal = budget_misfit(model, size, level, kappa, gamma)
+        if (misfit <= 0.0 and level <= lowest) or budget_met(misfit, level, kappa, tolerance, gamma, mu):
             break
         if misfit > 0.0:
             low = max(low, level)
@@ -342,7 +342,7 @@ def minimise_model(data, model, size, level, lowest, kappa, tolerance, thorough)
 
 
 @compiled
-def load_gram(data, model, gram, size, bend):
+def load_gram(columns, row, model, gram, size, bend):
     """Fill the model's Hessian from the shared Gram matrix, scaled to the total curvature ``bend`` at hand.
 
     The matrix is completed where a feature is new to it; when it is full, it is begun anew.
@@ -358,22 +358,22 @@ def load_gram(data, model, gram, size, bend):
         gram.size[0] = 1
     for a in range(size):
         if model.kind[a] != INTERCEPT and gram.place[model.feature[a]] < 0:
-            extend_gram(data, gram, model.feature[a], model.scaled[0])
+            extend_gram(columns, row, gram, model.feature[a], model.scaled[0])
     scale = 1.02 * bend / gram.matrix[0, 0]
     place = model.face
     for a in range(size):
         place[a] = 0 if model.kind[a] == INTERCEPT else gram.place[model.feature[a]]
     for a in range(size):
-        row = gram.matrix[place[a]]
+        line = gram.matrix[place[a]]
         for other in range(size):
-            model.hessian[a, other] = scale * row[place[other]]
+            model.hessian[a, other] = scale * line[place[other]]
 
 
 @compiled
-def extend_gram(data, gram, j, scaled):
+def extend_gram(columns, row, gram, j, scaled):
     """Give feature ``j`` a row of the Gram matrix."""
     i = gram.size[0]
-    column = data.columns[data.row[j]]
+    column = columns[row[j]]
     for s in range(scaled.size):
         scaled[s] = gram.weights[s] * column[s]
     gram.matrix[i, 0] = total(scaled)
@@ -382,13 +382,13 @@ def extend_gram(data, gram, j, scaled):
     gram.owner[i] = j
     gram.size[0] = i + 1
     for other in range(1, i + 1):
-        value = dot(scaled, data.columns[data.row[gram.owner[other]]])
+        value = dot(scaled, columns[row[gram.owner[other]]])
         gram.matrix[i, other] = value
         gram.matrix[other, i] = value
 
 
 @compiled
-def load_hessian(data, model, size, curvature):
+def load_hessian(columns, row, model, size, curvature):
     """Fill the model's Hessian at the current iterate: true Newton steps."""
     for a in range(size):
         scaled = model.scaled[a]
@@ -398,7 +398,7 @@ def load_hessian(data, model, size, curvature):
                 model.hessian[a, other] = total(model.scaled[other])
                 model.hessian[other, a] = model.hessian[a, other]
             continue
-        column = data.columns[data.row[model.feature[a]]]
+        column = columns[row[model.feature[a]]]
         for s in range(scaled.size):
             scaled[s] = curvature[s] * column[s]
         for other in range(a + 1):

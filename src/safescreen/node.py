@@ -24,7 +24,7 @@ from safescreen.model import (
     penalty,
     water_level,
 )
-from safescreen.numerics import add_multiple, compiled, copy_into, dot, entry, total, two_largest_cuts
+from safescreen.numerics import add_multiple, compiled, copy_into, dot, total
 
 ROUNDS = 200  # rounds after which a relaxation is taken as it is: its bound is valid all the same
 
@@ -109,30 +109,35 @@ def make_state(data: Data, hot: np.ndarray, weights: np.ndarray, capacity: int) 
     )
 
 
-@compiled
-def predictor(data, state, b):
-    """Set ``u = A x + b`` from the iterate."""
-    for i in range(state.u.size):
-        state.u[i] = b
-    for j in range(state.x.size):
-        if state.x[j] != 0.0:
-            add_multiple(state.u, state.x[j], data.columns[data.row[j]])
+def make_spare(state: State) -> State:
+    """A second node for refits in between, sharing the work space that holds nothing between relaxations."""
+    shared = ("step", "trial", "point", "model", "gram")
+    return state._replace(**{name: getattr(state, name).copy() for name in State._fields if name not in shared})
 
 
 @compiled
-def correlate(data, state, features, count):
+def predictor(columns, row, x, b, u):
+    """Set ``u = A x + b``."""
+    for i in range(u.size):
+        u[i] = b
+    for j in range(x.size):
+        if x[j] != 0.0:
+            add_multiple(u, x[j], columns[row[j]])
+
+
+@compiled
+def correlate(data, features, count, alpha, c):
     """Correlations of the listed features with the dual point, from whichever form a column is held in."""
-    alpha = state.point.alpha
     alpha_total = total(alpha)
     for i in range(count):
         j = features[i]
         if data.row[j] >= 0:
-            state.c[j] = dot(data.columns[data.row[j]], alpha)
+            c[j] = dot(data.columns[data.row[j]], alpha)
         else:
             value = 0.0
             for i2 in range(data.starts[j], data.starts[j + 1]):
                 value += data.values[i2] * alpha[data.indices[i2]]
-            state.c[j] = (value - data.means[j] * alpha_total) / data.scales[j]
+            c[j] = (value - data.means[j] * alpha_total) / data.scales[j]
 
 
 @compiled
@@ -161,85 +166,67 @@ def make_dense(data, j, spared):
 
 
 @compiled
-def split(state):
+def split(status, x, is_hot, features, cold_features):
     """List the features not ruled out: hot ones in ``features``, others in ``cold``; count the decided-in."""
     hot, cold, decided = 0, 0, 0
-    for j in range(state.status.size):
-        if state.status[j] == OUT:
+    for j in range(status.size):
+        if status[j] == OUT:
             continue
-        if state.status[j] == IN:
+        if status[j] == IN:
             decided += 1
-        if state.hot[j] or state.status[j] == IN or state.x[j] != 0.0:
-            state.features[hot] = j
+        if is_hot[j] or status[j] == IN or x[j] != 0.0:
+            features[hot] = j
             hot += 1
         else:
-            state.cold[cold] = j
+            cold_features[cold] = j
             cold += 1
     return hot, cold, decided
 
 
 @compiled
-def complete(data, state, hot, cold, level):
+def complete(data, x, c, alpha, is_hot, features, cold_features, hot, cold, near):
     """Look at the cold features too; those that matter become hot, hot ones that no longer do will be cold next time.
 
-    Returns the new count of hot features; ``state.features`` lists them first and all others behind.
+    What matters is how a correlation compares with ``near``, the one at which a coefficient becomes non-zero. Returns
+    the new count of hot features; ``features`` lists them first and all others behind.
     """
-    correlate(data, state, state.cold, cold)
-    near = 2.0 * level / data.gamma
+    correlate(data, cold_features, cold, alpha, c)
     for i in range(hot):
-        j = state.features[i]
-        if state.x[j] == 0.0 and abs(state.c[j]) < 0.6 * near and state.status.size > 512:
-            state.hot[j] = False
+        j = features[i]
+        if x[j] == 0.0 and abs(c[j]) < 0.6 * near and x.size > 512:
+            is_hot[j] = False
     warmed, kept = hot, 0
     for i in range(cold):
-        j = state.cold[i]
-        if abs(state.c[j]) > 0.8 * near and make_dense(data, j, reserved_rows(data)):
-            state.hot[j] = True
-            state.features[warmed] = j
+        j = cold_features[i]
+        if abs(c[j]) > 0.8 * near and make_dense(data, j, reserved_rows(data)):
+            is_hot[j] = True
+            features[warmed] = j
             warmed += 1
         else:
-            state.cold[kept] = j
+            cold_features[kept] = j
             kept += 1
     for i in range(kept):
-        state.features[warmed + i] = state.cold[i]
+        features[warmed + i] = cold_features[i]
     return warmed
 
 
 @compiled
-def start_level(data, state, hot, cold, lowest, kappa):
-    """A first level without a warm start: the one at which the κ strongest correlations just survive."""
-    correlate(data, state, state.cold, cold)
-    free = 0
-    for i in range(hot + cold):
-        j = state.features[i] if i < hot else state.cold[i - hot]
-        if state.status[j] == FREE:
-            state.scratch[free] = abs(state.c[j])
-            free += 1
-    if free <= kappa:
-        return lowest
-    last, _ = two_largest_cuts(state.scratch, free, kappa)
-    return max(lowest, 0.5 * data.gamma * last)
-
-
-@compiled
-def gather(data, state, count, level, b):
-    """Build the working set: decided-in features, non-zeros, and those whose correlation is near the level."""
-    model = state.model
-    cut = 0.98 * 2.0 * level / data.gamma
+def gather(status, x, c, features, count, cut, model, b, slope, intercept):
+    """Build the working set: decided-in features, non-zeros, and those whose correlation is above the cut."""
     size, capacity = 0, model.x.size - 1
     for i in range(count):
-        j = state.features[i]
-        kept = state.status[j] == IN or state.x[j] != 0.0 or abs(state.c[j]) > cut
+        j = features[i]
+        kept = status[j] == IN or x[j] != 0.0 or abs(c[j]) > cut
         if kept and size < capacity:
-            model.kind[size] = RIDGE if state.status[j] == IN else FREE
+            model.kind[size] = RIDGE if status[j] == IN else FREE
             model.feature[size] = j
-            model.x[size] = state.x[j]
-            model.gradient[size] = -state.c[j]
+            model.x[size] = x[j]
+            model.gradient[size] = -c[j]
             size += 1
-    if data.intercept:
+    if intercept:
         model.kind[size] = INTERCEPT
         model.x[size] = b
-        model.gradient[size] = -total(state.point.alpha)
+        model.gradient[size] = -slope
         size += 1
     for a in range(size):
         model.start[a] = model.x[a]
@@ -247,45 +234,39 @@ def gather(data, state, count, level, b):
 
 
 @compiled
-def forget(data, state, hot):
-    """Return to the model without features; returns the size of its working set."""
-    for j in range(state.x.size):
-        state.x[j] = 0.0
-    for i in range(state.u.size):
-        state.u[i] = 0.0
-        state.step[i] = 0.0
-    return gather(data, state, hot, np.inf, 0.0)
+def clear(a):
+    """Set an array to zero."""
+    for i in range(a.size):
+        a[i] = 0.0
 
 
 @compiled
-def direction(data, state, size):
-    """The model's step, in coordinates (``model.move``) and in the predictor (``state.step``)."""
-    model = state.model
-    for i in range(state.step.size):
-        state.step[i] = 0.0
+def direction(columns, row, model, size, step):
+    """The model's step, in coordinates (``model.move``) and in the predictor (``step``)."""
+    clear(step)
     for a in range(size):
         move = model.x[a] - model.start[a]
         model.move[a] = move
         if move != 0.0:
             if model.kind[a] == INTERCEPT:
-                for i in range(state.step.size):
-                    state.step[i] += move
+                for i in range(step.size):
+                    step[i] += move
             else:
-                add_multiple(state.step, move, data.columns[data.row[model.feature[a]]])
+                add_multiple(step, move, columns[row[model.feature[a]]])
 
 
-@entry
+@compiled
 def relax(data, state, level, b, cut, tolerance, patience, newton):
     """Solve the node's relaxation from the iterate in ``state`` (``u`` included) until it can be decided.
 
     Stops when the safe bound reaches ``cut`` (the node is pruned), when the relative duality gap is below
     ``tolerance``, or when the node is certain to survive and the gap is below ``patience`` times what is missing to
-    ``cut``. ``newton`` asks for exact Hessians from the start (used anyway where nothing is free); a negative
-    ``level`` for a cold start. Returns the primal value, the bound, its two cuts, the level, the intercept and
-    whether exact Hessians were needed; ``state.best_q`` and ``state.best_alpha`` belong to the bound.
+    ``cut``. ``newton`` asks for exact Hessians from the start (used anyway where nothing is free). Returns the
+    primal value, the bound, its two cuts, the level, the intercept and whether exact Hessians were needed;
+    ``state.best_q`` and ``state.best_alpha`` belong to the bound.
     """
     model, point = state.model, state.point
-    hot, cold, decided = split(state)
+    hot, cold, decided = split(state.status, state.x, state.hot, state.features, state.cold)
     newton = newton or decided == hot + cold
     idle_limit = 1 if decided == hot + cold else 4  # rounds without progress
     kappa = max(data.k - decided, 0)
@@ -293,19 +274,23 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
     primal, bound, last, following, previous = np.inf, -np.inf, 0.0, 0.0, np.inf
     length, stalled, idle = 1.0, False, 0
     thorough, cautious, restarted, sharpness = False, False, False, 0.01
-    size = gather(data, state, hot, np.inf, b)
-    direction(data, state, size)  # no step yet: the iterate itself is the first trial
+    status, x, c, features = state.status, state.x, state.c, state.features
+    size = gather(status, x, c, features, hot, np.inf, model, b, 0.0, data.intercept)
+    clear(state.step)  # no step yet: the iterate itself is the first trial
     for attempt in range(ROUNDS):
         for i in range(state.u.size):
             state.trial[i] = state.u[i] + length * state.step[i]
-        loss, entropy, reach, shift = dual_point(data, state.trial, point)
+        loss, entropy, reach, shift = dual_point(data.y, data.w, data.intercept, state.trial, point)
         if not restarted and (loss > 0.6932 or (stalled and primal - bound > 1e-7 * primal)):
             restarted = True  # a start worse than no model at all, or one that leads nowhere: begin with no model
             primal, previous, b, idle, stalled, cautious = np.inf, np.inf, 0.0, 0, False, False
-            size = forget(data, state, hot)
+            clear(x)
+            clear(state.u)
+            clear(state.step)
+            size = gather(status, x, c, features, hot, np.inf, model, b, 0.0, data.intercept)
             length = 1.0
             continue
-        trial = loss + penalty(data, model, size, water_level(model, size, kappa, lowest))
+        trial = loss + penalty(model, size, water_level(model, size, kappa, lowest), data.gamma, data.mu)
         if not trial <= primal + 4.0 * UNIT * abs(primal) and length > 0.0:  # line search
             newton, thorough = True, newton
             length = 0.5 * length if length > 1e-3 else 0.0
@@ -324,30 +309,42 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
             if model.kind[a] == INTERCEPT:
                 b = model.x[a]
             else:
-                state.x[model.feature[a]] = model.x[a]
+                x[model.feature[a]] = model.x[a]
         b += shift
         # the bound, completed by the cold features where it may decide the node
-        correlate(data, state, state.features, hot)
-        if level < 0.0:
-            level = start_level(data, state, hot, cold, lowest, kappa)
+        correlate(data, features, hot, point.alpha, c)
         everything, covered = hot, cold == 0
         value, value_last, value_following = dual_bound(
-            data, state.features, everything, state.status, state.c, entropy, reach, kappa, state.q, state.scratch
+            data.error,
+            data.gamma,
+            data.mu,
+            features,
+            everything,
+            status,
+            c,
+            entropy,
+            reach,
+            kappa,
+            state.q,
+            state.scratch,
         )
         if cold > 0:
             hope = max(value, bound)
             wanted = hope >= cut or primal - hope <= max(tolerance * primal, patience * (cut - hope))
             if wanted or stalled or attempt == ROUNDS - 1:
                 everything, covered = hot + cold, True
-                warmed = complete(data, state, hot, cold, level)
+                near = 2.0 * level / data.gamma
+                warmed = complete(data, x, c, point.alpha, state.hot, features, state.cold, hot, cold, near)
                 cold -= warmed - hot
                 hot = warmed
                 value, value_last, value_following = dual_bound(
-                    data,
-                    state.features,
+                    data.error,
+                    data.gamma,
+                    data.mu,
+                    features,
                     everything,
-                    state.status,
-                    state.c,
+                    status,
+                    c,
                     entropy,
                     reach,
                     kappa,
@@ -357,7 +354,7 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
         if covered and value > bound:
             bound, last, following = value, value_last, value_following
             for i in range(everything):
-                state.best_q[state.features[i]] = state.q[state.features[i]]
+                state.best_q[features[i]] = state.q[features[i]]
             copy_into(state.best_alpha, point.alpha)
         if bound >= cut or primal - bound <= tolerance * primal:
             break
@@ -373,17 +370,19 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
         if gap > 0.25 * previous:  # slow: exact Hessians, then an exact minimiser as well, solved ever more sharply
             newton, thorough, sharpness = True, newton, max(0.01 * sharpness, 1e-12)
         previous = gap
-        size = gather(data, state, hot, level, b)
+        promising = 0.98 * 2.0 * level / data.gamma
+        slope = total(point.alpha)
+        size = gather(status, x, c, features, hot, promising, model, b, slope, data.intercept)
         if cautious:
             for i in range(state.trial.size):
                 state.trial[i] = 0.25 * data.w[i]
-            load_hessian(data, model, size, state.trial)
+            load_hessian(data.columns, data.row, model, size, state.trial)
         elif newton:
-            load_hessian(data, model, size, point.curvature)
+            load_hessian(data.columns, data.row, model, size, point.curvature)
         else:
-            load_gram(data, model, state.gram, size, total(point.curvature))
+            load_gram(data.columns, data.row, model, state.gram, size, total(point.curvature))
         needed = sharpness * max(min(gap, 0.1 * primal), 0.1 * tolerance * primal)
-        level = minimise_model(data, model, size, level, lowest, kappa, needed, thorough)
-        direction(data, state, size)
+        level = minimise_model(model, size, level, lowest, kappa, needed, thorough, data.gamma, data.mu)
+        direction(data.columns, data.row, model, size, state.step)
         length = 1.0
     return primal, bound, last, following, level, b, newton

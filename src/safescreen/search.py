@@ -179,6 +179,7 @@ class Search:
         self.display = display if display is not None else Progress(False)
         self.callback = callback
         self.workers: list[Worker] = []
+        self._explored = 0
         self.lower_bound = root.bound.value
         self.trace: list[TracePoint] = []
         self._columns = np.empty(0, np.int64)
@@ -190,7 +191,7 @@ class Search:
     @property
     def nodes(self) -> int:
         """Nodes explored."""
-        return sum(int(worker.totals.counts[0]) for worker in self.workers)
+        return self._explored + sum(int(worker.totals.counts[0]) for worker in self.workers)
 
     @property
     def open_nodes(self) -> int:
@@ -216,6 +217,7 @@ class Search:
                 status = "interrupted" if stopped else self._limit()
                 if status is not None:
                     return status
+        self._explored, self.workers = self.nodes, []  # their memory is not needed any more
         if self.nodes > _WORTH_A_LOOK and self._gap() > _ROOM:  # within the gap there may be a better model next door
             refits = self.nodes / 2
             self.incumbent = improve(self.problem, self.incumbent, self.root, self._expired, refits=refits)

@@ -1,7 +1,7 @@
 """The search tree, compiled: many nodes per call, best bound first with plunging.
 
 Open nodes live in plain arrays (two bits per feature, a sparse warm start, a bound) and a binary heap of their slots.
-One call of :func:`explore` works through as many nodes as its allowance of arithmetic permits and then returns to
+One call of :func:`answer` works through as many nodes as its allowance of arithmetic permits and then returns to
 Python, which looks after limits, progress, interrupts and the exchange of nodes between threads. The allowance counts
 operations, not seconds, so a single-threaded search is the same every time.
 """
@@ -126,8 +126,8 @@ def pop(store):
 
 
 @compiled
-def save(store, state, bound, level, b):
-    """Store the node in ``state``: its decisions and as much of its iterate as fits."""
+def save(store, status, x, bound, level, b):
+    """Store a node: its decisions and as much of its iterate as fits."""
     store.counts[0] -= 1
     slot = store.vacant[store.counts[0]]
     store.bound[slot] = bound
@@ -136,28 +136,28 @@ def save(store, state, bound, level, b):
     for i in range(store.bits.shape[1]):
         store.bits[slot, i] = 0
     width, length = store.feature.shape[1], 0
-    for j in range(state.status.size):
-        if state.status[j] != FREE:
-            store.bits[slot, j >> 2] |= np.uint8((1 if state.status[j] == IN else 2) << (2 * (j & 3)))
-        if state.x[j] != 0.0 and length < width:
+    for j in range(status.size):
+        if status[j] != FREE:
+            store.bits[slot, j >> 2] |= np.uint8((1 if status[j] == IN else 2) << (2 * (j & 3)))
+        if x[j] != 0.0 and length < width:
             store.feature[slot, length] = j
-            store.value[slot, length] = state.x[j]
+            store.value[slot, length] = x[j]
             length += 1
     store.length[slot] = length
     push(store, slot)
 
 
 @compiled
-def load(data, store, state, slot):
-    """Bring a stored node back into ``state`` and free its slot."""
-    for j in range(state.status.size):
+def load(data, store, status, x, slot):
+    """Bring a stored node back and free its slot."""
+    for j in range(status.size):
         code = (store.bits[slot, j >> 2] >> (2 * (j & 3))) & 3
-        state.status[j] = FREE if code == 0 else (IN if code == 1 else OUT)
-        state.x[j] = 0.0
+        status[j] = FREE if code == 0 else (IN if code == 1 else OUT)
+        x[j] = 0.0
     for i in range(store.length[slot]):
         feature = np.int64(store.feature[slot, i])
-        if state.status[feature] != OUT and make_dense(data, feature, reserved_rows(data)):
-            state.x[feature] = store.value[slot, i]
+        if status[feature] != OUT and make_dense(data, feature, reserved_rows(data)):
+            x[feature] = store.value[slot, i]
     store.vacant[store.counts[0]] = slot
     store.counts[0] += 1
     return store.bound[slot], store.level[slot], store.intercept[slot]
@@ -180,24 +180,24 @@ def recycle_rows(data, state, spare):
 
 
 @compiled
-def decide(data, state, j, choice):
+def decide(data, status, x, u, j, choice):
     """Fix a feature; a feature ruled out leaves the iterate."""
-    state.status[j] = choice
+    status[j] = choice
     if choice == IN:
         make_dense(data, j, 0 * j)
-    if choice == OUT and state.x[j] != 0.0:
-        add_multiple(state.u, -state.x[j], data.columns[data.row[j]])
-        state.x[j] = 0.0
+    if choice == OUT and x[j] != 0.0:
+        add_multiple(u, -x[j], data.columns[data.row[j]])
+        x[j] = 0.0
 
 
 @compiled
-def screen_node(data, state, bound, last, following, limit, totals):
+def screen_node(data, status, x, u, best_q, bound, last, following, limit, closed):
     """Fix every free feature whose other branch is proved to hold nothing below ``limit``."""
     count = 0
-    for j in range(state.status.size):
-        if state.status[j] != FREE:
+    for j in range(status.size):
+        if status[j] != FREE:
             continue
-        gain = state.best_q[j] - data.mu
+        gain = best_q[j] - data.mu
         if gain > 0.0 and gain >= last:
             raised = bound + (gain - following)
             choice = IN
@@ -206,96 +206,113 @@ def screen_node(data, state, bound, last, following, limit, totals):
             choice = OUT
         raised -= 4.0 * UNIT * (abs(bound) + abs(gain) + last + following)
         if raised > limit:
-            totals.closed[0] = min(totals.closed[0], raised)
-            decide(data, state, j, choice)
+            closed[0] = min(closed[0], raised)
+            decide(data, status, x, u, j, choice)
             count += 1
     return count
 
 
 @compiled
-def screen_root(state, totals, limit):
+def screen_root(status, x, raise_in, raise_out, closed, limit):
     """Apply what the root's dual point proves against the current ``limit``; False if the node contradicts it."""
-    for j in range(state.status.size):
-        if totals.raise_in[j] > limit:
-            if state.status[j] == IN:
+    for j in range(status.size):
+        if raise_in[j] > limit:
+            if status[j] == IN:
                 return False
-            if state.status[j] == FREE:
-                totals.closed[0] = min(totals.closed[0], totals.raise_in[j])
-                state.status[j] = OUT
-                state.x[j] = 0.0
-        elif totals.raise_out[j] > limit:
-            if state.status[j] == OUT:
+            if status[j] == FREE:
+                closed[0] = min(closed[0], raise_in[j])
+                status[j] = OUT
+                x[j] = 0.0
+        elif raise_out[j] > limit:
+            if status[j] == OUT:
                 return False
-            if state.status[j] == FREE:
-                totals.closed[0] = min(totals.closed[0], totals.raise_out[j])
-                state.status[j] = IN
+            if status[j] == FREE:
+                closed[0] = min(closed[0], raise_out[j])
+                status[j] = IN
     return True
 
 
 @compiled
-def round_up(data, state, spare, level, totals):
-    """Mark in ``spare.status`` the model the relaxation suggests; False if it was tried lately."""
+def round_up(status, x, scratch, k, level, seen, model_status, model_x):
+    """Mark in ``model_status`` the model the relaxation suggests; False if it was tried lately."""
     decided = 0
     free = 0
-    for j in range(state.status.size):
-        if state.status[j] == IN:
+    for j in range(status.size):
+        if status[j] == IN:
             decided += 1
-        elif state.status[j] == FREE and abs(state.x[j]) > 0.5 * level:
-            state.scratch[free] = abs(state.x[j])
+        elif status[j] == FREE and abs(x[j]) > 0.5 * level:
+            scratch[free] = abs(x[j])
             free += 1
-    kappa = data.k - decided
+    kappa = k - decided
     smallest = 0.0
     if free > kappa:
-        smallest, _ = two_largest_cuts(state.scratch, free, kappa)
+        smallest, _ = two_largest_cuts(scratch, free, kappa)
         if kappa <= 0:
             smallest = np.inf
     code = np.uint64(14695981039346656037)
     taken = decided
-    for j in range(state.status.size):
-        chosen = state.status[j] == IN
-        if state.status[j] == FREE and abs(state.x[j]) > 0.5 * level and abs(state.x[j]) >= smallest:
-            if taken < data.k:
+    for j in range(status.size):
+        chosen = status[j] == IN
+        if status[j] == FREE and abs(x[j]) > 0.5 * level and abs(x[j]) >= smallest:
+            if taken < k:
                 chosen = True
                 taken += 1
-        spare.status[j] = IN if chosen else OUT
-        spare.x[j] = state.x[j] if chosen else 0.0
+        model_status[j] = IN if chosen else OUT
+        model_x[j] = x[j] if chosen else 0.0
         if chosen:
             code = (code ^ np.uint64(j + 1)) * np.uint64(1099511628211)
-    place = int(code >> np.uint64(32)) % totals.seen.size
-    if totals.seen[place] == code:
+    place = int(code >> np.uint64(32)) % seen.size
+    if seen[place] == code:
         return False
-    totals.seen[place] = code
+    seen[place] = code
     return True
 
 
 @compiled
-def choose(data, state, level):
+def choose(status, x, best_q, level):
     """The most fractional free feature (with how fractional it is), else the strongest free one, else none."""
     best, most = -1, 0.0
     fallback, strongest = -1, -1.0
     fractional = 0
-    for j in range(state.status.size):
-        if state.status[j] != FREE:
+    for j in range(status.size):
+        if status[j] != FREE:
             continue
-        t = abs(state.x[j])
+        t = abs(x[j])
         if t > 0.0 and t < level * (1.0 - 1e-9):
             fractional += 1
             z = t / level
             score = min(z, 1.0 - z)
             if score > most:
                 best, most = j, score
-        if state.best_q[j] + t > strongest:
-            fallback, strongest = j, state.best_q[j] + t
+        if best_q[j] + t > strongest:
+            fallback, strongest = j, best_q[j] + t
     if best >= 0:
         return best, fractional
     return fallback, fractional
 
 
 @entry
-def explore(data, state, spare, store, totals, rel_gap, node_screening, node_limit, allowance):
-    """Work through open nodes until none is left, the allowance is used up, or the store is nearly full."""
+def answer(exploring, data, state, spare, store, totals, numbers, switch, node_limit, allowance):
+    """The one function Python calls: explore the tree, or just relax the node in ``state``.
+
+    A single entry point is compiled, cached and loaded once. ``numbers`` holds the real arguments and takes the results
+    of a relaxation: primal value, bound, the two cuts, level and intercept; ``switch`` asks it for exact Hessians, and
+    the return value says whether it used them.
+
+    An exploration (``numbers[0]`` is the relative gap, ``switch`` screens in every node) works through open nodes until
+    none is left, the allowance is used up, or the store is nearly full, and returns which of these it was.
+    """
+    if not exploring:
+        primal, bound, last, following, level, b, newton = relax(
+            data, state, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], switch
+        )
+        numbers[0], numbers[1], numbers[2] = primal, bound, last
+        numbers[3], numbers[4], numbers[5] = following, level, b
+        return 1 if newton else 0
+    rel_gap, node_screening = numbers[0], switch
+    status, x = state.status, state.x
     m = data.y.size
-    features = state.status.size
+    features = status.size
     lowest = np.sqrt(data.gamma * data.mu)
     diving = False
     bound, level, b = 0.0, 0.0, 0.0
@@ -320,26 +337,26 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
                 outcome = EXHAUSTED
                 break
             recycle_rows(data, state, spare)
-            bound, level, b = load(data, store, state, slot)
-            if node_screening and not screen_root(state, totals, limit):
+            bound, level, b = load(data, store, status, x, slot)
+            if node_screening and not screen_root(status, x, totals.raise_in, totals.raise_out, totals.closed, limit):
                 totals.closed[0] = min(totals.closed[0], max(limit, bound))
                 continue
             for j in range(features):
-                if state.status[j] == IN:
+                if status[j] == IN:
                     make_dense(data, j, 0 * j)
-            predictor(data, state, b)
+            predictor(data.columns, data.row, x, b, state.u)
             spent += features * 4 + m * store.length[slot]
         if spent >= allowance or done >= node_limit or store.counts[0] < 3 or totals.stop[0] != 0:
-            save(store, state, bound, level, b)
+            save(store, status, x, bound, level, b)
             if store.counts[0] < 3:
                 outcome = STORE_FULL
             break
         done += 1
         decided, free = 0, 0
         for j in range(features):
-            if state.status[j] == IN:
+            if status[j] == IN:
                 decided += 1
-            elif state.status[j] == FREE:
+            elif status[j] == FREE:
                 free += 1
         if decided > data.k:  # screening proved more features in than fit: nothing here is below the limit
             totals.closed[0] = min(totals.closed[0], max(limit, bound))
@@ -347,8 +364,8 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
             continue
         if decided == data.k:
             for j in range(features):
-                if state.status[j] == FREE:
-                    decide(data, state, j, -abs(IN))
+                if status[j] == FREE:
+                    decide(data, status, x, state.u, j, -abs(IN))
             free = 0
         final = free == 0
         tolerance = 0.05 * rel_gap
@@ -363,20 +380,20 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
         bound = max(bound, value)
         if bound >= limit or final:
             if final and primal * (1.0 + 8.0 * m * UNIT) < totals.upper[0]:
-                accept(state, totals, primal * (1.0 + 8.0 * m * UNIT))
+                accept(status, totals, primal * (1.0 + 8.0 * m * UNIT))
             totals.closed[0] = min(totals.closed[0], bound)
             diving = False
             continue
-        j, fractional = choose(data, state, level)
+        j, fractional = choose(status, x, state.best_q, level)
         # a new model, where the relaxation is nearly decided or few have been tried
         if fractional <= 3 or totals.counts[1] * 16 < totals.counts[0] + 64:
-            if round_up(data, state, spare, level, totals):
-                predictor(data, spare, b)
+            if round_up(status, x, state.scratch, data.k, level, totals.seen, spare.status, spare.x):
+                predictor(data.columns, data.row, spare.x, b, spare.u)
                 found = relax(data, spare, lowest, b, np.inf, 1e-10, 0.0, newton)[0]
                 totals.counts[1] += 1
                 found *= 1.0 + 8.0 * m * UNIT
                 if found < totals.upper[0]:
-                    accept(spare, totals, found)
+                    accept(spare.status, totals, found)
                     limit = totals.upper[0] * (1.0 - rel_gap)
                     if bound >= limit:
                         totals.closed[0] = min(totals.closed[0], bound)
@@ -384,33 +401,33 @@ def explore(data, state, spare, store, totals, rel_gap, node_screening, node_lim
                         continue
         if value >= parent:
             if node_screening:
-                screen_node(data, state, value, last, following, limit, totals)
-            if j >= 0 and state.status[j] != FREE:
-                j, fractional = choose(data, state, level)
+                screen_node(data, status, x, state.u, state.best_q, value, last, following, limit, totals.closed)
+            if j >= 0 and status[j] != FREE:
+                j, fractional = choose(status, x, state.best_q, level)
         if j < 0:  # everything was decided by screening: the node is its own only child
             diving = True
             continue
         # branch: the likelier side is explored at once (if its bound is near the best), the other one waits
-        first = IN if abs(state.x[j]) >= 0.5 * level and state.x[j] != 0.0 else OUT
-        kept = state.x[j]
-        state.status[j] = -first
+        first = IN if abs(x[j]) >= 0.5 * level and x[j] != 0.0 else OUT
+        kept = x[j]
+        status[j] = -first
         if first == IN:
-            state.x[j] = 0.0
-        save(store, state, bound, level, b)
-        state.status[j] = FREE
-        state.x[j] = kept
-        decide(data, state, j, first)
+            x[j] = 0.0
+        save(store, status, x, bound, level, b)
+        status[j] = FREE
+        x[j] = kept
+        decide(data, status, x, state.u, j, first)
         best = store.bound[store.heap[0]]
         diving = bound <= best + PLUNGE * (limit - best)
         if not diving:
-            save(store, state, bound, level, b)
+            save(store, status, x, bound, level, b)
     return outcome
 
 
 @compiled
-def accept(state, totals, objective):
-    """Keep the support in ``state`` as the best model."""
+def accept(status, totals, objective):
+    """Keep this support as the best model."""
     totals.upper[0] = min(totals.upper[0], objective)
     totals.best[0] = objective
-    for j in range(state.status.size):
-        totals.support[j] = state.status[j] == IN
+    for j in range(status.size):
+        totals.support[j] = status[j] == IN

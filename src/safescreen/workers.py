@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from safescreen import kernels
 from safescreen.bounds import IN, Fixings
-from safescreen.node import Data, State, make_state
+from safescreen.node import Data, State, make_spare, make_state
 from safescreen.problem import Problem
 from safescreen.relaxation import Root, block_data
 from safescreen.tree import EXHAUSTED, STORE_FULL, Store, Totals, make_store, make_totals, put
@@ -19,7 +19,7 @@ IndexArray = npt.NDArray[np.int64]
 
 _DENSE_BYTES = 1 << 26  # a sparse matrix stays compressed in the search when its dense block would be larger
 _VIRTUAL_BYTES = 1 << 33  # room for dense rows; only those in use take memory
-_SLOTS = 4096
+_SLOTS = 1024
 
 
 @dataclass
@@ -96,7 +96,7 @@ def make_workers(
         data = base if number == 0 or base.values.size == 0 else search_data(problem, columns, root)
         totals = make_totals(*shared, raise_in, raise_out)
         state = make_state(data, hot, weights, capacity)
-        spare = make_state(data, hot, weights, capacity)
+        spare = make_spare(state)
         workers.append(Worker(data, state, spare, make_store(_SLOTS, columns.size, width), totals))
     first = workers[0]
     first.state.status[fixings.included[columns]] = IN
