@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import datasets
+    from .estimators import L0LogisticRegression, SafeScreener
     from .problem import Problem
     from .relaxation import Relaxation, relax
     from .screening import Screening, screen
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "L0LogisticRegression",
     "Problem",
     "Relaxation",
+    "SafeScreener",
     "Screening",
     "Solution",
     "__version__",
@@ -31,8 +34,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "L0LogisticRegression": "estimators",
     "Problem": "problem",
     "Relaxation": "relaxation",
+    "SafeScreener": "estimators",
     "Screening": "screening",
     "Solution": "solution",
     "relax": "relaxation",
