@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .estimators import L0LogisticRegression, SafeScreener
     from .problem import Problem
     from .relaxation import Relaxation, relax
+    from .saving import load_model, save_model
     from .screening import Screening, screen
     from .search import solve
     from .solution import Solution
@@ -28,7 +29,9 @@ __all__ = [
     "Solution",
     "__version__",
     "datasets",
+    "load_model",
     "relax",
+    "save_model",
     "screen",
     "solve",
 ]
@@ -40,7 +43,9 @@ _HOMES = {
     "SafeScreener": "estimators",
     "Screening": "screening",
     "Solution": "solution",
+    "load_model": "saving",
     "relax": "relaxation",
+    "save_model": "saving",
     "screen": "screening",
     "solve": "search",
 }
