@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -31,6 +34,26 @@ from safescreen import L0LogisticRegression, SafeScreener, estimators
 @parametrize_with_checks([L0LogisticRegression(), SafeScreener()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+ARRAY_CHECKS = """
+from sklearn.utils.estimator_checks import estimator_checks_generator
+from safescreen import L0LogisticRegression, SafeScreener
+
+for estimator in (L0LogisticRegression(), SafeScreener()):
+    for _, check in estimator_checks_generator(estimator):
+        if "check_array_api_input" in str(check):
+            check(estimator)
+            print("passed")
+"""
+
+
+def test_scikit_learn_array_checks():
+    """These are skipped above unless SciPy was told at its import to expect other kinds of arrays."""
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    command = [sys.executable, "-c", ARRAY_CHECKS]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    assert done.stdout.split() == ["passed"] * 2
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +130,17 @@ def test_kinds_of_matrices(cancer, fitted, container):
     assert not hasattr(model, "feature_names_in_")
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.longdouble, np.int16, np.bool_])
+def test_dtypes(cancer, dtype):
+    X, y = cancer
+    data = X.gt(X.median()).to_numpy().astype(dtype)
+    model = L0LogisticRegression(k=3, gamma=100.0).fit(data, y)
+    expected = L0LogisticRegression(k=3, gamma=100.0).fit(data.astype(np.float64), y)
+    assert model.decision_function(data).dtype == np.float64
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    np.testing.assert_array_equal(model.predict(data), expected.predict(data.astype(np.float64)))
+
+
 def test_polars(cancer, fitted):
     X, y = cancer
     frame = pl.DataFrame({name: X[name].to_numpy() for name in X.columns})
@@ -149,6 +183,8 @@ def test_one_class():
         ({"time_limit": -1}, "time_limit is -1"),
         ({"n_threads": 0}, "n_threads is 0"),
         ({"class_weight": "even"}, "balanced"),
+        ({"class_weight": {"benign": -1.0}}, "class_weight is {'benign': -1.0}"),
+        ({"class_weight": {"good": 1.0}}, "not in class_weight"),
     ],
 )
 def test_bad_parameters(cancer, options, message):

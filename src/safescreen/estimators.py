@@ -441,6 +441,8 @@ def _class_factors(class_weight: Any, y: npt.NDArray[Any], weights: FloatArray) 
     """
     classes, codes = np.unique(y, return_inverse=True)
     factors = np.asarray(compute_class_weight(class_weight, classes=classes, y=y), dtype=np.float64)
+    if not (factors >= 0.0).all():
+        raise ValueError(f"class_weight is {class_weight!r}, but weights must be numbers >= 0.")
     if isinstance(class_weight, str):
         totals = np.bincount(codes, weights=weights, minlength=classes.size)
         factors = np.divide(1.0, totals, out=np.zeros(classes.size), where=totals > 0.0)
@@ -450,9 +452,9 @@ def _class_factors(class_weight: Any, y: npt.NDArray[Any], weights: FloatArray) 
 def _linear_predictor(X: Any, coef: FloatArray, intercept: float) -> FloatArray:
     """``X @ coef + intercept``, reading only the columns a dense ``X`` needs."""
     if not isinstance(X, np.ndarray):
-        return np.asarray(X @ coef + intercept)
+        return np.asarray(X @ coef + intercept, dtype=np.float64)
     support = np.flatnonzero(coef)
-    return np.asarray(X[:, support] @ coef[support] + intercept)
+    return np.asarray(X[:, support] @ coef[support] + intercept, dtype=np.float64)
 
 
 def _mask(indices: IndexArray, size: int) -> BoolArray:
