@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import datasets
+    from .estimators import L0LogisticRegression, SafeScreener
     from .problem import Problem
     from .relaxation import Relaxation, relax
+    from .saving import load_model, save_model
     from .screening import Screening, screen
     from .search import solve
     from .solution import Solution
@@ -19,23 +21,31 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "L0LogisticRegression",
     "Problem",
     "Relaxation",
+    "SafeScreener",
     "Screening",
     "Solution",
     "__version__",
     "datasets",
+    "load_model",
     "relax",
+    "save_model",
     "screen",
     "solve",
 ]
 
 _HOMES = {
+    "L0LogisticRegression": "estimators",
     "Problem": "problem",
     "Relaxation": "relaxation",
+    "SafeScreener": "estimators",
     "Screening": "screening",
     "Solution": "solution",
+    "load_model": "saving",
     "relax": "relaxation",
+    "save_model": "saving",
     "screen": "screening",
     "solve": "search",
 }
