@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import datasets
+    from .path import L0Path, l0_path
+    from .plots import ConvergenceDisplay, CVDisplay, PathDisplay, ScreeningDisplay
     from .problem import Problem
     from .relaxation import Relaxation, relax
     from .screening import Screening, screen
@@ -19,22 +21,34 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CVDisplay",
+    "ConvergenceDisplay",
+    "L0Path",
+    "PathDisplay",
     "Problem",
     "Relaxation",
     "Screening",
+    "ScreeningDisplay",
     "Solution",
     "__version__",
     "datasets",
+    "l0_path",
     "relax",
     "screen",
     "solve",
 ]
 
 _HOMES = {
+    "CVDisplay": "plots",
+    "ConvergenceDisplay": "plots",
+    "L0Path": "path",
+    "PathDisplay": "plots",
     "Problem": "problem",
     "Relaxation": "relaxation",
     "Screening": "screening",
+    "ScreeningDisplay": "plots",
     "Solution": "solution",
+    "l0_path": "path",
     "relax": "relaxation",
     "screen": "screening",
     "solve": "search",
