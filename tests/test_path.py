@@ -95,10 +95,22 @@ def test_bound_of_a_larger_budget_closes_the_gap_of_a_smaller_one(monkeypatch):
 
 
 def test_known_bound_ends_a_search_early():
-    X, y = data()
-    path = ss.l0_path(X, y, k=5, mu=[0.01, 0.01 * (1 - 1e-7)], gamma=100.0, rel_gap=1e-3)
+    """Nearly the same price again: the model and the bound of the first point settle the second without a search."""
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 40, 5, 1.0, rho=0.5, random_state=3)
+    path = ss.l0_path(X, y, k=5, mu=[1e-3, 1e-3 * (1 - 1e-7)], gamma=30.0, rel_gap=1e-3)
     assert path.statuses == ["optimal", "optimal"]
-    assert path.nodes[1] <= path.nodes[0]
+    assert path.nodes[0] > 10
+    assert path.nodes[1] == 0
+    assert path[1].lower_bound < path[0].lower_bound
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_repeated_values(name):
+    X, y = data()
+    value = GRIDS[name][0]
+    path = ss.l0_path(X, y, **{**FIXED[name], name: [value] * 3})
+    assert path.statuses == ["optimal"] * 3
+    assert np.unique(path.lower_bounds).size == 1
 
 
 def test_order_given_is_the_order_returned():

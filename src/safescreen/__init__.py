@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import datasets
+    from .cv import L0LogisticRegressionCV
     from .path import L0Path, l0_path
     from .plots import ConvergenceDisplay, CVDisplay, PathDisplay, ScreeningDisplay
     from .problem import Problem
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CVDisplay",
     "ConvergenceDisplay",
+    "L0LogisticRegressionCV",
     "L0Path",
     "PathDisplay",
     "Problem",
@@ -41,6 +43,7 @@ __all__ = [
 _HOMES = {
     "CVDisplay": "plots",
     "ConvergenceDisplay": "plots",
+    "L0LogisticRegressionCV": "cv",
     "L0Path": "path",
     "PathDisplay": "plots",
     "Problem": "problem",

@@ -146,33 +146,33 @@ class ScreeningDisplay(_Display):
             This display.
         """
         ax = _axes(ax)
-        style = {"s": 12.0, "linewidths": 0.0, **kwargs}
+        style = {"linewidths": 0.0, **kwargs}
         order = np.argsort(-self.margin, kind="stable")
         order = order[np.isfinite(self.margin[order])]
         height, rank = self.margin[order], np.arange(1, order.size + 1)
         ax.axhline(0.0, color="0.35", linewidth=0.9)
-        for label, colour, mask in self._groups():
+        for label, colour, size, mask in self._groups():
             chosen = mask[order]
-            if not mask.any():
-                continue
-            ax.scatter(rank[chosen], height[chosen], color=colour, label=f"{label} ({mask.sum():,})", **style)
+            if mask.any():
+                look = {"color": colour, "s": size, "label": f"{label} ({mask.sum():,})", **style}
+                ax.scatter(rank[chosen], height[chosen], **look)
         ax.set(xlabel="features, sorted by margin", ylabel="margin of the proof")
         decided = 100.0 * (self.excluded.size + self.included.size) / max(self.margin.size, 1)
         ax.set_title(f"{decided:.1f} % of {self.margin.size:,} features decided")
-        ax.legend(frameon=False, loc="upper right")
+        ax.legend(frameon=False, loc="lower left", markerscale=1.5)  # margins fall, so that corner is free
         _tidy(ax)
         self._keep(ax)
         return self
 
-    def _groups(self) -> list[tuple[str, str, npt.NDArray[np.bool_]]]:
-        """Label, colour and mask of what is excluded, included and undecided."""
+    def _groups(self) -> list[tuple[str, str, float, npt.NDArray[np.bool_]]]:
+        """Label, colour, size and mask of what is excluded, undecided and included: the rarer, the larger."""
         out, inside = np.zeros((2, self.margin.size), dtype=np.bool_)
         out[self.excluded] = True
         inside[self.included] = True
         return [
-            ("in no optimal model", _STRONG, out),
-            ("in every optimal model", _GOOD, inside),
-            ("undecided", _WEAK, ~(out | inside)),
+            ("in no optimal model", _STRONG, 10.0, out),
+            ("undecided", _WEAK, 16.0, ~(out | inside)),
+            ("in every optimal model", _GOOD, 36.0, inside),
         ]
 
 
