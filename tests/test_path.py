@@ -175,8 +175,8 @@ def test_to_frame_without_pandas(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"k": 3}, ValueError, "Exactly one of k, mu and gamma must be a sequence, but none"),
-        ({"k": [1, 2], "gamma": [1.0]}, ValueError, "but k and gamma"),
+        ({"k": 3}, ValueError, "Exactly one of k, mu and gamma must be a sequence, but none is"),
+        ({"k": [1, 2], "gamma": [1.0]}, ValueError, "but k and gamma are"),
         ({"k": []}, ValueError, "k is an empty sequence"),
         ({"k": [1, 0]}, ValueError, "k is 0, but must be an integer >= 1"),
         ({"k": [1.5]}, TypeError, "k is 1.5 of type float"),

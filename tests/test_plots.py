@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -92,11 +93,14 @@ def test_convergence(problem):
     assert (np.diff(display.seconds) >= 0.0).all()
 
 
-def test_convergence_from_estimator(problem):
-    class Fitted:
-        solution_ = ss.solve(problem)
-
-    assert ss.ConvergenceDisplay.from_estimator(Fitted()).ax_ is not None
+def test_from_estimator(problem):
+    fitted = SimpleNamespace(solution_=ss.solve(problem))
+    assert ss.ConvergenceDisplay.from_estimator(fitted).ax_ is not None
+    assert ss.ScreeningDisplay.from_estimator(fitted).ax_ is not None
+    assert ss.ScreeningDisplay.from_estimator(SimpleNamespace(screening_=ss.screen(problem))).ax_ is not None
+    for display in (ss.ConvergenceDisplay, ss.ScreeningDisplay):
+        with pytest.raises(ValueError, match="holds no solution"):
+            display.from_estimator(SimpleNamespace(solution_=None))
 
 
 def test_cv():

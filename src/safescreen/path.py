@@ -371,14 +371,14 @@ def _varying(parameters: dict[str, Any]) -> str:
     """The one parameter that is a sequence."""
     varying = [name for name, value in parameters.items() if is_sequence(value)]
     if len(varying) != 1:
-        given = " and ".join(varying) if varying else "none"
-        raise ValueError(f"Exactly one of k, mu and gamma must be a sequence, but {given} of them is one.")
+        found = f"{' and '.join(varying)} are" if varying else "none is"
+        raise ValueError(f"Exactly one of k, mu and gamma must be a sequence, but {found}.")
     return varying[0]
 
 
 def is_sequence(value: Any) -> bool:
     """Whether a parameter holds several values rather than one."""
-    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes) and np.ndim(value) > 0
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes) and np.ndim(value) > 0
 
 
 def checked_values(name: str, values: Any) -> list[Any]:

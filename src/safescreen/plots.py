@@ -59,6 +59,17 @@ class _Display:
         self.figure_ = ax.figure
 
 
+def _solution_of(estimator: Any) -> Any:
+    """The solution a fitted estimator holds."""
+    solution = getattr(estimator, "solution_", None)
+    if solution is None:
+        raise ValueError(
+            f"{type(estimator).__name__} holds no solution: it is not fitted, or was copied or loaded, which leaves "
+            "the solution behind."
+        )
+    return solution
+
+
 class ScreeningDisplay(_Display):
     """Margins of all features, sorted, coloured by what is proved about them.
 
@@ -103,6 +114,27 @@ class ScreeningDisplay(_Display):
             The display, drawn.
         """
         return cls(screening.margin, screening.excluded, screening.included).plot(ax, **kwargs)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> ScreeningDisplay:
+        """Draw what was screened while fitting an estimator.
+
+        Parameters
+        ----------
+        estimator : SafeScreener or L0LogisticRegression
+            Fitted, with a ``screening_`` or a ``solution_``.
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+        **kwargs
+            Passed on to :meth:`plot`.
+
+        Returns
+        -------
+        ScreeningDisplay
+            The display, drawn.
+        """
+        screening = getattr(estimator, "screening_", None)
+        return cls.from_screening(screening or _solution_of(estimator).screening, ax=ax, **kwargs)
 
     @classmethod
     def from_problem(
@@ -159,7 +191,7 @@ class ScreeningDisplay(_Display):
         ax.set(xlabel="features, sorted by margin", ylabel="margin of the proof")
         decided = 100.0 * (self.excluded.size + self.included.size) / max(self.margin.size, 1)
         ax.set_title(f"{decided:.1f} % of {self.margin.size:,} features decided")
-        ax.legend(frameon=False, loc="lower left", markerscale=1.5)  # margins fall, so that corner is free
+        ax.legend(loc="lower left", markerscale=1.5, framealpha=1.0, edgecolor="none")  # margins fall: a free corner
         _tidy(ax)
         self._keep(ax)
         return self
@@ -394,7 +426,7 @@ class ConvergenceDisplay(_Display):
         ConvergenceDisplay
             The display, drawn.
         """
-        return cls.from_solution(estimator.solution_, ax=ax, **kwargs)
+        return cls.from_solution(_solution_of(estimator), ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> ConvergenceDisplay:
         """Draw the bounds.
