@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import datasets
+    from .cv import L0LogisticRegressionCV
     from .estimators import L0LogisticRegression, SafeScreener
+    from .path import L0Path, l0_path
+    from .plots import ConvergenceDisplay, CVDisplay, PathDisplay, ScreeningDisplay
     from .problem import Problem
     from .relaxation import Relaxation, relax
     from .saving import load_model, save_model
@@ -21,14 +24,21 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CVDisplay",
+    "ConvergenceDisplay",
     "L0LogisticRegression",
+    "L0LogisticRegressionCV",
+    "L0Path",
+    "PathDisplay",
     "Problem",
     "Relaxation",
     "SafeScreener",
     "Screening",
+    "ScreeningDisplay",
     "Solution",
     "__version__",
     "datasets",
+    "l0_path",
     "load_model",
     "relax",
     "save_model",
@@ -38,12 +48,19 @@ __all__ = [
 
 _HOMES = {
     "L0LogisticRegression": "estimators",
+    "CVDisplay": "plots",
+    "ConvergenceDisplay": "plots",
+    "L0LogisticRegressionCV": "cv",
+    "L0Path": "path",
+    "PathDisplay": "plots",
     "Problem": "problem",
     "Relaxation": "relaxation",
     "SafeScreener": "estimators",
     "Screening": "screening",
+    "ScreeningDisplay": "plots",
     "Solution": "solution",
     "load_model": "saving",
+    "l0_path": "path",
     "relax": "relaxation",
     "save_model": "saving",
     "screen": "screening",

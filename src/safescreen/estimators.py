@@ -156,7 +156,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         L0LogisticRegression
             The fitted estimator.
         """
-        problem = _make_problem(self, X, y, sample_weight)
+        problem = make_problem(self, X, y, sample_weight)
         solution = solve(
             problem,
             rel_gap=self.rel_gap,
@@ -374,7 +374,7 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         SafeScreener
             The fitted screener.
         """
-        problem = _make_problem(self, X, y, sample_weight)
+        problem = make_problem(self, X, y, sample_weight)
         self.screening_: Screening = screen(problem)
         self.included_ = self.screening_.included
         self.excluded_ = self.screening_.excluded
@@ -395,13 +395,13 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _make_problem(
+def make_problem(
     estimator: L0LogisticRegression | SafeScreener, X: Any, y: Any, sample_weight: npt.ArrayLike | None
 ) -> Problem:
     """Check the data as scikit-learn does, and state the estimator's problem for them."""
     X, y = validate_data(estimator, X, y, accept_sparse="csc", dtype="numeric")
     weights = check_weights(sample_weight, X.shape[0])
-    _check_binary(y, weights)
+    check_binary(y, weights)
     if estimator.class_weight is not None:
         sample_weight = weights * _class_factors(estimator.class_weight, y, weights)
     k = estimator.k
@@ -420,7 +420,7 @@ def _make_problem(
     )
 
 
-def _check_binary(y: npt.NDArray[Any], weights: FloatArray) -> None:
+def check_binary(y: npt.NDArray[Any], weights: FloatArray) -> None:
     """Refuse more than two classes in scikit-learn's words; rows of weight zero have no say."""
     check_classification_targets(y)
     counted = y[weights > 0.0]

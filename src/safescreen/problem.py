@@ -194,6 +194,38 @@ class Problem:
         mask[self.exclude] = True
         return mask
 
+    def with_parameters(self, *, mu: float | None = None, k: int | None = None, gamma: float | None = None) -> Problem:
+        """The same data with another price, budget or ridge.
+
+        Everything that depends on the matrix alone (means, scales, norms, error bounds) is shared, not computed again.
+
+        Parameters
+        ----------
+        mu : float, optional
+            New price; by default the old one.
+        k : int, optional
+            New budget; by default the old one.
+        gamma : float, optional
+            New ridge parameter; by default the old one.
+
+        Returns
+        -------
+        Problem
+            A new problem; this one is unchanged.
+        """
+        changes: dict[str, Any] = {}
+        if mu is not None:
+            changes["mu"] = check_price(mu)
+        if k is not None:
+            budget = check_budget(k)
+            check_decisions(self.include, self.exclude, budget)
+            changes["k"] = self.n_features if budget is None else min(budget, self.n_features)
+        if gamma is not None:
+            changes["gamma"] = check_gamma(gamma)
+        variant = object.__new__(Problem)
+        vars(variant).update({**vars(self), **changes})
+        return variant
+
     def names(self, indices: npt.ArrayLike) -> list[str]:
         """Names of these features: column names where there are any, else ``x0``, ``x1``, ..."""
         chosen = np.asarray(indices, dtype=np.int64).reshape(-1).tolist()
