@@ -131,12 +131,15 @@ def improve(
     expired: Callable[[], bool],
     greedy: bool = False,
     refits: float = math.inf,
+    hard: bool = False,
 ) -> Incumbent:
     """Local search (add, drop, swap) from a model and, if asked, from a greedily built one; never worse than it.
 
-    It ends in a local optimum, when the time has expired, or after about so many ``refits``.
+    It ends in a local optimum, when the time has expired, or after about so many ``refits``. It tries hard where the
+    gap to the root's bound is wide, or if asked to.
     """
     search = _LocalSearch(problem, start, root, expired, refits)
+    search.effort = _WIDE if hard else search.effort
     support = search.run(start.support, greedy)
     found = polish(problem, support, start.x, start.b)
     return found if found.objective < start.objective else start

@@ -141,7 +141,7 @@ def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
     kappa = problem.k - problem.include.size
     pull = np.where(fixings.free, np.abs(bound.correlation), 0.0)
     level, prices = _start(problem, pull, kappa, lowest)
-    promising = np.flatnonzero(pull > 0.9 * 2.0 * level / problem.gamma)
+    promising = np.flatnonzero(pull > 0.75 * 2.0 * level / problem.gamma)
     block = _strongest(promising, pull, max(_FIRST_BLOCK, min(2 * kappa, 256)))
     complete = block.size == promising.size
     block = np.union1d(block, problem.include)

@@ -29,6 +29,7 @@ _NO_LIMIT = 2**62
 _KICK_GAP = 0.01  # while the gap is wider, local searches start from perturbed models, less and less often
 _WORTH_A_LOOK = 16  # nodes after which a last local search costs little in comparison,
 _ROOM = 1e-5  # and the gap above which it may find something
+_LONG_SEARCH = 5_000  # nodes after which it may try hard
 
 
 @dataclass(frozen=True)
@@ -219,8 +220,9 @@ class Search:
                     return status
         self._explored, self.workers = self.nodes, []  # their memory is not needed any more
         if self.nodes > _WORTH_A_LOOK and self._gap() > _ROOM:  # within the gap there may be a better model next door
-            refits = self.nodes / 2
-            self.incumbent = improve(self.problem, self.incumbent, self.root, self._expired, refits=refits)
+            refits = min(self.nodes / 2, 100 + self.nodes / 10)
+            hard = self.nodes > _LONG_SEARCH
+            self.incumbent = improve(self.problem, self.incumbent, self.root, self._expired, refits=refits, hard=hard)
             self.lower_bound = min(self.lower_bound, self.incumbent.objective)
             self._record()
         return "optimal" if self._gap() <= self.settings.rel_gap else "numerical_limit"
