@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from safescreen import kernels
 from safescreen.bounds import Bound, Fixings
-from safescreen.incumbents import Incumbent, first_incumbent
+from safescreen.incumbents import Incumbent, first_incumbent, improve
 from safescreen.problem import Problem, check_problem
 from safescreen.relaxation import Root, solve_root
 
@@ -113,7 +113,8 @@ def screen(problem: Problem, upper_bound: float | None = None) -> Screening:
 
 
 def _default_upper(problem: Problem, root: Root) -> Incumbent:
-    return first_incumbent(problem, root)
+    """The best model found without a search: here every bit of it decides features."""
+    return improve(problem, first_incumbent(problem, root), root, lambda: False)
 
 
 def _checked(upper_bound: float, root: Root) -> float:
