@@ -252,7 +252,9 @@ def test_warm_start(endless, cancer):
 
 
 @pytest.mark.parametrize(
-    "duplicate", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=str
+    "duplicate",
+    [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))],
+    ids=["copy", "deepcopy", "pickle"],
 )
 def test_duplicates(cancer, fitted, duplicate):
     X, _ = cancer
