@@ -29,7 +29,7 @@ _NO_LIMIT = 2**62
 _KICK_GAP = 0.01  # while the gap is wider, local searches start from perturbed models, less and less often
 _WORTH_A_LOOK = 16  # nodes after which a last local search costs little in comparison,
 _ROOM = 1e-5  # and the gap above which it may find something
-_LONG_SEARCH = 5_000  # nodes after which it may try hard
+_LONG_SEARCH = 1_000  # nodes after which it may try hard, and be made on the way
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,8 @@ class Search:
         self.trace: list[TracePoint] = []
         self._columns = np.empty(0, np.int64)
         self._rounds, self._next_kick = 0, 4
+        self._next_look = _LONG_SEARCH
+        self._looked_at: Incumbent | None = None
         self._rng = np.random.default_rng(0)
         # a hair stricter than asked, so that rounding in the objective and the gap itself cannot miss the request
         self._rel_gap = max(settings.rel_gap * (1.0 - 1e-6) - 1e-13 - 4.0 * incumbent.rounding, 0.0)
@@ -219,10 +221,8 @@ class Search:
                 if status is not None:
                     return status
         self._explored, self.workers = self.nodes, []  # their memory is not needed any more
-        if self.nodes > _WORTH_A_LOOK and self._gap() > _ROOM:  # within the gap there may be a better model next door
-            refits = min(self.nodes / 2, 100 + self.nodes / 10)
-            hard = self.nodes > _LONG_SEARCH
-            self.incumbent = improve(self.problem, self.incumbent, self.root, self._expired, refits=refits, hard=hard)
+        if self.nodes > _WORTH_A_LOOK and self._gap() > _ROOM and self.incumbent is not self._looked_at:
+            self.incumbent = self._look_around()
             self.lower_bound = min(self.lower_bound, self.incumbent.objective)
             self._record()
         return "optimal" if self._gap() <= self.settings.rel_gap else "numerical_limit"
@@ -289,6 +289,9 @@ class Search:
                 support = self._columns[worker.totals.support]
                 self._adopt(polish(self.problem, support, self.incumbent.x, self.incumbent.b))
                 worker.totals.best[0] = np.inf
+        if self.nodes >= self._next_look and self._gap() > _ROOM and self.incumbent is not self._looked_at:
+            self._next_look = 8 * self.nodes
+            self._adopt(self._look_around())
         self._rounds += 1
         if self._rounds == self._next_kick:
             self._next_kick += max(self._next_kick // 3, 1)
@@ -296,6 +299,13 @@ class Search:
                 self._adopt(kick(self.problem, self.incumbent, self.root, self._expired, self._rng))
         bound = min(worker.lower_bound for worker in self.workers)
         self.lower_bound = min(max(self.lower_bound, bound), self.incumbent.objective)
+
+    def _look_around(self) -> Incumbent:
+        """The best model next door to the incumbent: within the gap there may be a better one."""
+        refits = min(self.nodes / 2, 100 + self.nodes / 20)
+        hard = self.nodes >= _LONG_SEARCH
+        self._looked_at = improve(self.problem, self.incumbent, self.root, self._expired, refits=refits, hard=hard)
+        return self._looked_at
 
     def _adopt(self, model: Incumbent) -> None:
         if model.objective < self.incumbent.objective:
