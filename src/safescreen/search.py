@@ -29,6 +29,7 @@ _NO_LIMIT = 2**62
 _KICK_GAP = 0.01  # while the gap is wider, local searches start from perturbed models, less and less often
 _WORTH_A_LOOK = 16  # nodes after which a last local search costs little in comparison,
 _ROOM = 1e-5  # and the gap above which it may find something
+_SMALL_BLOCK = 500_000  # entries of which a second copy beside the search takes little memory
 _LONG_SEARCH = 1_000  # nodes after which it may try hard, and be made on the way
 
 
@@ -289,7 +290,8 @@ class Search:
                 support = self._columns[worker.totals.support]
                 self._adopt(polish(self.problem, support, self.incumbent.x, self.incumbent.b))
                 worker.totals.best[0] = np.inf
-        if self.nodes >= self._next_look and self._gap() > _ROOM and self.incumbent is not self._looked_at:
+        small = self._columns.size * self.problem.n_samples <= _SMALL_BLOCK
+        if small and self.nodes >= self._next_look and self._gap() > _ROOM and self.incumbent is not self._looked_at:
             self._next_look = 8 * self.nodes
             self._adopt(self._look_around())
         self._rounds += 1
