@@ -35,6 +35,9 @@ NORM_SLACK = 1.0 + 1e-6
 CHUNK_ENTRIES = 1 << 17
 """Float64 entries cast or centred at a time: 1 MiB, which stays in a core's cache."""
 
+SMALL_ENTRIES = 1 << 18
+"""Of a matrix with at most so many entries a dense copy by columns is kept: 2 MiB."""
+
 SAFE_SQUARES = (1e-280, 1e280)
 """Sums of squares outside this range may have lost accuracy to underflow or overflow."""
 
@@ -112,12 +115,23 @@ class Design(ABC):
     def columns(self, indices: npt.ArrayLike) -> FloatArray:
         """These columns of ``A`` as a dense, Fortran-ordered float64 block."""
         chosen = np.asarray(indices, dtype=np.int64).reshape(-1)
-        rows = self._gather(chosen)  # one C-ordered row per column: its transpose is Fortran-ordered
+        if self.shape[0] * self.shape[1] <= SMALL_ENTRIES:
+            return np.take(self._all_columns, chosen, axis=0).T
+        return self._standardized_rows(chosen).T
+
+    @cached_property
+    def _all_columns(self) -> FloatArray:
+        """Every column as a row: kept for small matrices, whose solves would else spend their time gathering."""
+        return self._standardized_rows(np.arange(self.shape[1]))
+
+    def _standardized_rows(self, chosen: IndexArray) -> FloatArray:
+        """These columns of ``A`` as the C-ordered rows of a new array."""
+        rows = self._gather(chosen)
         if self.standardize:
             rows -= self.means[chosen, None]
             rows /= self.scales[chosen, None]
         rows[self.constant[chosen]] = 0.0
-        return rows.T
+        return rows
 
     def exact_correlations(self, indices: IndexArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """``Aᵀα`` for a few columns without rounding in the sum, and the error that is left per column.
@@ -283,10 +297,10 @@ class DenseDesign(Design):
         return rows
 
     def _sums(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:
+        if centre is not None and self._product_suffices:
+            return np.asarray(self._sums(factors, None) - centre * factors.sum())
         if centre is None and self._ready_for_blas:
             return np.asarray(factors @ self._X)
-        if centre is not None and self._product_suffices:
-            return np.asarray(factors @ self._X - centre * factors.sum())
         sums = np.zeros(self.shape[1])
         for rows, columns, block in self._blocks():
             centred = block if centre is None else block - centre[columns]
@@ -306,13 +320,12 @@ class DenseDesign(Design):
 
     @property
     def _product_suffices(self) -> bool:
-        """Whether to centre after the product: one call without copies, accurate while no mean dwarfs its scale."""
+        """Whether to centre after the product: fewer copies, and accurate while no mean dwarfs its scale."""
         return "_moments" in vars(self) and self._centred_late
 
     @cached_property
     def _centred_late(self) -> bool:
-        moderate = np.abs(self.means) <= 8.0 * self.scales
-        return self._ready_for_blas and bool(np.all(moderate | self.constant))
+        return bool(np.all((np.abs(self.means) <= 8.0 * self.scales) | self.constant))
 
     def _correlation_error(self) -> FloatArray:
         samples = self.shape[0]

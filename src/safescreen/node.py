@@ -87,8 +87,8 @@ class State(NamedTuple):
 def make_state(data: Data, hot: np.ndarray, weights: np.ndarray, capacity: int) -> State:
     """Allocate the work space of one worker; untouched pages of the large arrays cost no memory."""
     features, m = data.row.size, data.y.size
-    x, c, q, best_q, scratch = (np.zeros(features) for _ in range(5))
-    u, step, trial, best_alpha = (np.zeros(m) for _ in range(4))
+    x, c, q, best_q, scratch = np.zeros((5, features))
+    u, step, trial, best_alpha = np.zeros((4, m))
     return State(
         status=np.zeros(features, np.int8),
         x=x,
@@ -103,7 +103,7 @@ def make_state(data: Data, hot: np.ndarray, weights: np.ndarray, capacity: int) 
         features=np.empty(features, np.int64),
         cold=np.empty(features, np.int64),
         scratch=scratch,
-        point=Point(*(np.empty(m) for _ in range(6))),
+        point=Point(*np.empty((6, m))),
         model=make_model(capacity, m),
         gram=make_gram(capacity, features, weights),
     )
@@ -267,8 +267,9 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
     """
     model, point = state.model, state.point
     hot, cold, decided = split(state.status, state.x, state.hot, state.features, state.cold)
-    newton = newton or decided == hot + cold
-    idle_limit = 1 if decided == hot + cold else 4  # rounds without progress
+    refit = decided == hot + cold
+    newton = newton or refit
+    idle_limit = 0 if refit else 4  # rounds without progress
     kappa = max(data.k - decided, 0)
     lowest = np.sqrt(data.gamma * data.mu)
     primal, bound, last, following, previous = np.inf, -np.inf, 0.0, 0.0, np.inf
@@ -370,6 +371,8 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
         if gap > 0.25 * previous:  # slow: exact Hessians, then an exact minimiser as well, solved ever more sharply
             newton, thorough, sharpness = True, newton, max(0.01 * sharpness, 1e-12)
         previous = gap
+        if refit and gap <= 1e-10 * primal:
+            idle_limit = -1  # so close, one more Newton step reaches what the numbers can hold
         promising = 0.98 * 2.0 * level / data.gamma
         slope = total(point.alpha)
         size = gather(status, x, c, features, hot, promising, model, b, slope, data.intercept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
@@ -19,7 +20,6 @@ from safescreen.interrupts import Interrupts
 from safescreen.problem import Problem, check_problem
 from safescreen.progress import Progress
 from safescreen.relaxation import Root, solve_root
-from safescreen.screening import report
 from safescreen.solution import Moment, Solution, TracePoint, relative_gap
 from safescreen.workers import Worker, make_workers
 
@@ -188,9 +188,12 @@ class Search:
         self._rounds, self._next_kick = 0, 4
         self._next_look = _LONG_SEARCH
         self._looked_at: Incumbent | None = None
-        self._rng = np.random.default_rng(0)
         # a hair stricter than asked, so that rounding in the objective and the gap itself cannot miss the request
         self._rel_gap = max(settings.rel_gap * (1.0 - 1e-6) - 1e-13 - 4.0 * incumbent.rounding, 0.0)
+
+    @cached_property
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(0)
 
     @property
     def nodes(self) -> int:
@@ -231,23 +234,18 @@ class Search:
     def solution(self, status: str) -> Solution:
         """The best model with all that is known about it."""
         problem, incumbent = self.problem, self.incumbent
-        coef, intercept = problem.to_data_units(incumbent.x, incumbent.b)
-        seconds = perf_counter() - self.start
-        screening = None
-        if self.settings.screening != "none":
-            screening = report(problem, self.root.bound, incumbent.objective, seconds)
         return Solution(
-            coef=coef,
-            intercept=intercept,
+            coef=incumbent.coef,
+            intercept=incumbent.intercept,
             support=incumbent.support,
             objective=incumbent.objective,
             lower_bound=self.lower_bound,
             status=status,
             nodes=self.nodes,
-            seconds=seconds,
-            screening=screening,
+            seconds=perf_counter() - self.start,
             trace=self.trace,
             problem=problem,
+            root=None if self.settings.screening == "none" else self.root.bound,
         )
 
     def _prepare(self) -> None:
