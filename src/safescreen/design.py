@@ -11,6 +11,7 @@ image. The bounds leave out underflow, which is far below anything a double-prec
 
 from __future__ import annotations
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -157,6 +158,21 @@ class Design(ABC):
         """These raw columns in compressed form, or None where they are stored dense anyway."""
         return None
 
+    form = "dense"
+    """How the matrix is stored."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the raw matrix: the same for equal values in the same `form`, whatever their dtype or order."""
+        digest = hashlib.sha256()
+        for part in self._canonical_parts():
+            digest.update(part.data)
+        return digest.hexdigest()
+
+    @abstractmethod
+    def _canonical_parts(self) -> Iterator[npt.NDArray[Any]]:
+        """The raw matrix as a sequence of arrays that depends on its values and its `form` alone."""
+
     @abstractmethod
     def _gather(self, indices: IndexArray) -> FloatArray:
         """The raw columns as the rows of a new C-ordered float64 array."""
@@ -277,6 +293,11 @@ class DenseDesign(Design):
         self._by_columns = abs(X.strides[0]) < abs(X.strides[1])
         self._ready_for_blas = X.dtype == np.float64 and (X.flags.c_contiguous or X.flags.f_contiguous)
 
+    def _canonical_parts(self) -> Iterator[npt.NDArray[Any]]:
+        """Float64 entries row by row, without negative zeros."""
+        for rows in _slices(self.shape[0], CHUNK_ENTRIES // self.shape[1]):
+            yield np.ascontiguousarray(self._X[rows], dtype=np.float64) + 0.0
+
     def _blocks(self) -> Iterator[tuple[slice, slice, FloatArray]]:
         """Pieces along the memory order, as float64; views where the matrix already is float64."""
         samples, features = self.shape
@@ -363,9 +384,21 @@ def _slices(length: int, step: int) -> Iterator[slice]:
 class SparseDesign(Design):
     """A SciPy sparse matrix, held by columns and never densified."""
 
+    form = "sparse"
+
     def __init__(self, X: Any, weights: FloatArray, standardize: bool = False) -> None:
         super().__init__((X.shape[0], X.shape[1]), weights, standardize)
         self._transposed = canonical_csc(X).T  # CSR: one row per feature
+
+    def _canonical_parts(self) -> Iterator[npt.NDArray[Any]]:
+        """Column starts, row indices and float64 values by columns, without explicit zeros."""
+        matrix = self._transposed
+        if not matrix.data.all():
+            matrix = matrix.copy()
+            matrix.eliminate_zeros()
+        for array, dtype in ((matrix.indptr, np.int64), (matrix.indices, np.int64), (matrix.data, np.float64)):
+            for piece in _slices(array.size, CHUNK_ENTRIES):
+                yield array[piece].astype(dtype)
 
     def _pieces(self) -> Iterator[tuple[slice, sparse.csr_array]]:
         """Consecutive features with about a chunk of non-zeros in all, as float64."""

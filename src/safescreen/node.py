@@ -75,6 +75,8 @@ class State(NamedTuple):
     q: np.ndarray
     best_q: np.ndarray
     best_alpha: np.ndarray
+    best_x: np.ndarray  # the iterate behind `best_alpha`
+    best_b: np.ndarray  # [and its intercept]
     hot: np.ndarray  # (features,): looked at in every round, not only when a bound is completed
     features: np.ndarray
     cold: np.ndarray
@@ -87,7 +89,7 @@ class State(NamedTuple):
 def make_state(data: Data, hot: np.ndarray, weights: np.ndarray, capacity: int) -> State:
     """Allocate the work space of one worker; untouched pages of the large arrays cost no memory."""
     features, m = data.row.size, data.y.size
-    x, c, q, best_q, scratch = np.zeros((5, features))
+    x, c, q, best_q, best_x, scratch = np.zeros((6, features))
     u, step, trial, best_alpha = np.zeros((4, m))
     return State(
         status=np.zeros(features, np.int8),
@@ -99,6 +101,8 @@ def make_state(data: Data, hot: np.ndarray, weights: np.ndarray, capacity: int) 
         q=q,
         best_q=best_q,
         best_alpha=best_alpha,
+        best_x=best_x,
+        best_b=np.zeros(1),
         hot=hot.astype(np.bool_),
         features=np.empty(features, np.int64),
         cold=np.empty(features, np.int64),
@@ -263,7 +267,7 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
     ``tolerance``, or when the node is certain to survive and the gap is below ``patience`` times what is missing to
     ``cut``. ``newton`` asks for exact Hessians from the start (used anyway where nothing is free). Returns the
     primal value, the bound, its two cuts, the level, the intercept and whether exact Hessians were needed;
-    ``state.best_q`` and ``state.best_alpha`` belong to the bound.
+    what ``state`` calls best belongs to the bound.
     """
     model, point = state.model, state.point
     hot, cold, decided = split(state.status, state.x, state.hot, state.features, state.cold)
@@ -357,6 +361,8 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
             for i in range(everything):
                 state.best_q[features[i]] = state.q[features[i]]
             copy_into(state.best_alpha, point.alpha)
+            copy_into(state.best_x, x)
+            state.best_b[0] = b
         if bound >= cut or primal - bound <= tolerance * primal:
             break
         if stalled:
