@@ -86,17 +86,22 @@ def _page(subject: Any, scores: Any, proof: Any, title: str | None) -> str:
 
     from . import words
     from .answer import answer_section, question_html
+    from .course import search_section
     from .escaping import escaped, script_json
-    from .evidence import features_data, features_section, heldout_section, path_section, search_grid_section, search_section
+    from .features import features_data, features_section
+    from .grids import grid_section
+    from .heldout_charts import heldout_section
+    from .paths import path_section
     from .record import details_section, moment, proof_section, samples_and_features
+    from .subject import most_permissive
 
     focus = None
     if scores is not None:
-        focus = scores[0] if subject.path is None else scores[list(subject.path).index(subject.solution)]
+        focus = scores[0] if subject.path is None else scores[most_permissive(subject.path)]
     sections = [
         path_section(subject, scores),
         answer_section(subject),
-        search_grid_section(subject.search),
+        grid_section(subject.search),
         features_section(subject),
         search_section(subject.solution),
         heldout_section(subject, focus) if focus is not None else "",

@@ -67,6 +67,14 @@ def logarithmic(low: float, high: float, count: int = 6) -> Axis:
     return Axis(low, high, tuple(ticks), tuple(nearest(tick, 1) for tick in ticks), logarithmic=True)
 
 
+def parameter_axis(name: str, values: npt.NDArray[np.float64]) -> Axis:
+    """An axis for a model parameter: prices and ridge parameters are spread over orders of magnitude."""
+    low, high = float(values.min()), float(values.max())
+    if name != "k" and low > 0.0 and high > 10.0 * low:
+        return logarithmic(low, high)
+    return linear(low, high, 8, whole=name == "k")
+
+
 def _round_step(step: float, whole: bool) -> float:
     power = 10.0 ** math.floor(math.log10(step))
     rounded = next(factor * power for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * power >= step * (1.0 - 1e-9))
@@ -170,3 +178,8 @@ def steps(xs: Values, ys: Values) -> tuple[list[float], list[float]]:
         flat_x += [float(x), float(x)]
         flat_y += [flat_y[-1], float(y)]
     return flat_x, flat_y
+
+
+def thinned(size: int, most: int = 400) -> npt.NDArray[np.int64]:
+    """At most ``most`` places out of many, first and last included: a screen shows no more."""
+    return np.unique(np.linspace(0, size - 1, min(size, most)).round().astype(np.int64))

@@ -7,7 +7,7 @@
   const body = explorer.querySelector("tbody");
   const needle = document.getElementById("needle");
   const shown = document.getElementById("shown");
-  const PAGE = 50;
+  const PAGE = 25;
   const ORDER = "riunofc"; // required, proved in, undecided, unknown, ruled out, excluded, constant
   const LOOKS = { i: "in", r: "in", u: "open", o: "out", f: "out", c: "out", n: "" };
   const screened = !data.codes.includes("n");

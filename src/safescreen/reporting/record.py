@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping
-from datetime import datetime, timezone
+import shlex
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -13,13 +13,12 @@ from safescreen import __version__
 from safescreen.problem import Problem
 
 from . import words
-from .answer import paragraph, section
 from .digits import counted
 from .escaping import escaped, shortened
+from .markup import code, fact_table, paragraph, section
 from .proofs import Proof
 from .subject import Subject
 
-_LONGEST_VALUE = 200
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 _PAPER = "https://arxiv.org/abs/2202.00467"
 
@@ -31,10 +30,13 @@ def proof_section(subject: Subject, proof: Proof | None) -> str:
             "proof",
             "The proof",
             paragraph(
-                "No proof file comes with this report; its statements rest on the solver. A proof that others can check "
-                "without the solver is written along with the search:"
+                "No proof file comes with this report; its statements rest on the solver. A proof that others can "
+                "check without the solver is written along with the search:"
             ),
-            _code('solution = ss.solve(problem, certificate="proof.npz")\nss.report(solution, "report.html", proof="proof.npz")'),
+            code(
+                'solution = ss.solve(problem, certificate="proof.npz")\n'
+                'ss.report(solution, "report.html", proof="proof.npz")'
+            ),
         )
     fingerprints = {f"SHA-256 of {proof.name}": proof.sha256}
     fingerprints |= {f"Fingerprint of the {part}": digest for part, digest in proof.fingerprint.items()}
@@ -45,32 +47,26 @@ def proof_section(subject: Subject, proof: Proof | None) -> str:
             f"A proof of {proof.size:,} bytes comes with this report. It can be checked against the data, by a program "
             "that shares no code with the solver and only evaluates formulas."
         ),
-        _rows(fingerprints, "fingerprints"),
+        fact_table(fingerprints, "fingerprints"),
         paragraph("It claims:"),
-        _rows(proof.claims, "claims"),
+        fact_table(proof.claims, "claims"),
         paragraph("To check it, with the file of the data and the name of its label column:"),
-        _code(f"safescreen verify {_shell_word(proof.name)} data.csv --target label"),
+        code(f"safescreen verify {shlex.quote(proof.name)} data.csv --target label"),
         paragraph("Or in Python, with the data as they were given to the solver:"),
-        _code(f"import safescreen as ss\n\nprint(ss.verify({proof.name!r}, X, y))"),
+        code(f"import safescreen as ss\n\nprint(ss.verify({proof.name!r}, X, y))"),
     )
-
-
-def _shell_word(name: str) -> str:
-    import shlex
-
-    return shlex.quote(name)
 
 
 def details_section(subject: Subject) -> str:
     """Parameters, versions and citation."""
     parts = [
-        '<h3>Problem</h3><p class="formula">min Σ<sub>i</sub> w<sub>i</sub> log(1 + exp(−y<sub>i</sub>(a<sub>i</sub>·x + b)))'
-        " + ‖x‖²/γ + μ‖x‖₀ &nbsp; subject to &nbsp; ‖x‖₀ ≤ k</p>",
-        _rows(_problem_facts(subject.problem), "parameters"),
+        "<h3>Problem</h3>",
+        paragraph("min  Σ wᵢ log(1 + exp(−yᵢ(aᵢ·x + b))) + ‖x‖²/γ + μ‖x‖₀   subject to  ‖x‖₀ ≤ k", "formula"),
+        fact_table(_problem_facts(subject.problem), "parameters"),
     ]
     if subject.estimator is not None:
-        parts += ["<h3>Estimator</h3>", _rows(_estimator_facts(subject), "estimator")]
-    parts += ["<h3>Versions</h3>", _rows(_versions(), "versions"), "<h3>How to cite</h3>", _citation()]
+        parts += ["<h3>Estimator</h3>", fact_table(_estimator_facts(subject), "estimator")]
+    parts += ["<h3>Versions</h3>", fact_table(_versions(), "versions"), "<h3>How to cite</h3>", _citation()]
     return section("details", "Details", *parts)
 
 
@@ -113,22 +109,25 @@ def _versions() -> dict[str, str]:
 def moment() -> datetime:
     """When the page is made; reproducible builds set it by SOURCE_DATE_EPOCH."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return datetime.fromtimestamp(int(epoch), timezone.utc) if epoch.isdigit() else datetime.now(timezone.utc)
+    return datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
 
 
 def _citation() -> str:
-    software = f"The safescreen developers. safescreen: provably optimal sparse logistic regression with safe screening, version {__version__}."
+    software = (
+        "The safescreen developers. safescreen: provably optimal sparse logistic regression with safe screening, "
+        f"version {__version__}."
+    )
     return (
         f"<p>{escaped(software)}</p><p>The screening rules: A. Deza and A. Atamtürk. Safe Screening for Logistic "
         f'Regression with ℓ0–ℓ2 Regularization. 2022. <a href="{_PAPER}" rel="noreferrer">arXiv:2202.00467</a></p>'
-        + _code(
+        + code(
             "@misc{safescreen,\n"
             "  author = {{The safescreen developers}},\n"
             "  title  = {safescreen: provably optimal sparse logistic regression with safe screening},\n"
             f"  note   = {{Version {__version__}}}\n"
             "}\n"
             "@misc{deza2022safe,\n"
-            "  author = {Deza, Anna and Atamt{\\\"u}rk, Alper},\n"
+            '  author = {Deza, Anna and Atamt{\\"u}rk, Alper},\n'
             "  title  = {Safe Screening for Logistic Regression with $\\ell_0$-$\\ell_2$ Regularization},\n"
             "  year   = {2022},\n"
             "  eprint = {2202.00467},\n"
@@ -136,24 +135,6 @@ def _citation() -> str:
             "}"
         )
     )
-
-
-def _rows(facts: Mapping[str, Any], look: str) -> str:
-    rows = "".join(
-        f'<tr><th scope="row">{escaped(shortened(str(key), 80))}</th><td>{escaped(_value(value))}</td></tr>'
-        for key, value in facts.items()
-    )
-    return f'<table class="facts {look}"><tbody>{rows}</tbody></table>'
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.17g}"
-    return shortened(str(value), _LONGEST_VALUE)
-
-
-def _code(text: str) -> str:
-    return f"<pre><code>{escaped(text)}</code></pre>"
 
 
 def samples_and_features(problem: Problem) -> str:

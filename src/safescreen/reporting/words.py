@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from safescreen.design import BoolArray, IndexArray
 from safescreen.problem import Problem
 from safescreen.solution import Solution
 
 from .digits import above, below, counted, difference_above, duration, nearest, percent_above, percent_of
 from .escaping import shortened
-from .subject import Subject
+from .subject import CONSTANT, Subject, decisions
 
 _LONGEST_LABEL = 40
 
@@ -68,7 +65,9 @@ def question(subject: Subject) -> str:
     if path is not None:
         return f"{_path_question(subject)} {aim}?"
     if has_budget(problem) and problem.mu > 0.0:
-        which = f"Which of {problem.n_features:,} features, at most {problem.k:,} and each at a price of {problem.mu:g},"
+        which = (
+            f"Which of {problem.n_features:,} features, at most {problem.k:,} and each at a price of {problem.mu:g},"
+        )
     elif has_budget(problem):
         which = f"Which {problem.k:,} or fewer of {problem.n_features:,} features"
         which = f"Which one of {problem.n_features:,} features" if problem.k == 1 else which
@@ -178,7 +177,7 @@ def ruled_out(solution: Solution) -> str:
     left = int(screening.undecided.size)
     sentence += "Nothing was left to search." if left == 0 else f"{left:,} {_was(left)} left to the search."
     if given.any():
-        constant = int((problem.excluded & ~_mask(problem.exclude, problem.n_features)).sum())
+        constant = decisions(solution).count(CONSTANT)
         parts = [
             (problem.include.size, "required by the user"),
             (problem.exclude.size, "excluded by the user"),
@@ -187,12 +186,6 @@ def ruled_out(solution: Solution) -> str:
         listed = ", ".join(f"{count:,} {_was(count)} {why}" for count, why in parts if count)
         sentence += f" Beforehand, {listed}."
     return sentence
-
-
-def _mask(indices: IndexArray, size: int) -> BoolArray:
-    mask = np.zeros(size, dtype=np.bool_)
-    mask[indices] = True
-    return mask
 
 
 def _are(count: int) -> str:
@@ -207,9 +200,9 @@ def meaning_of_margin(solution: Solution) -> str:
     """How to read the margins."""
     return (
         "The margin is the proof in one number. For a feature ruled out: every model that uses it has an objective at "
-        f"least this much above the {nearest(solution.objective, 5)} of the model shown. For a feature proved in: every "
-        "model without it is worse by at least this much. A negative margin is what a proof lacks. Margins are rounded "
-        "down."
+        f"least this much above the model’s {nearest(solution.objective, 5)}. For a feature proved in: every model "
+        "without it is worse by at least this much. A negative margin is what a proof of its own lacks; such features "
+        "were left to the search. Margins are rounded down."
     )
 
 
