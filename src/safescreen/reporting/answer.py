@@ -9,7 +9,7 @@ import numpy as np
 from safescreen.solution import Solution
 
 from . import words
-from .digits import above, below, counted, duration, nearest, percent_above, percent_of, signed
+from .digits import above, below, counted, duration, nearest, padded, percent_above, percent_of, signed
 from .markup import SYMBOLS, folded, joined, name_html, paragraph, section, table, tiles
 from .subject import Subject, deviations
 
@@ -47,7 +47,7 @@ def _verdict(solution: Solution) -> str:
 
 
 def _facts(solution: Solution) -> str:
-    problem, screening = solution.problem, solution.screening
+    problem = solution.problem
     loss, null = training_losses(solution)
     facts = [
         ("Features used", f"{solution.support.size:,}", f"of {problem.n_features:,}"),
@@ -55,9 +55,9 @@ def _facts(solution: Solution) -> str:
         ("Objective", above(solution.objective, 5), f"bound {below(solution.lower_bound, 5)}"),
         ("Training log-loss", nearest(loss, 4), f"{nearest(null, 4)} without features"),
     ]
-    if screening is not None:
-        decided = screening.excluded.size + screening.included.size
-        facts.append(("Decided at once", percent_of(decided, problem.n_features), "before any search"))
+    if solution.screening is not None:
+        out, inside, free = words.screened(solution)
+        facts.append(("Decided at once", percent_of(out + inside, free), "before any search"))
     facts.append(("Search", duration(solution.seconds), counted(solution.nodes, "node")))
     return tiles(facts)
 
@@ -118,11 +118,11 @@ def _coefficient_table(rows: list[str]) -> str:
 
 
 def _coefficient_row(name: str, effect: float, coef: float, spread: float, low: float, high: float) -> str:
-    ratio = nearest(math.exp(effect), 3) if abs(effect) < 600.0 else "∞" if effect > 0.0 else "0"
+    ratio = padded(math.exp(effect), 3) if abs(effect) < 600.0 else "∞" if effect > 0.0 else "0"
     return (
         f'<tr><th scope="row">{name_html(name)}</th><td class="effect">{_effect_bar(effect, low, high)}</td>'
         f'<td class="number">{signed(effect)}</td><td class="number">{ratio}</td>'
-        f'<td class="number wide">{signed(coef)}</td><td class="number wide">{nearest(spread, 3)}</td></tr>'
+        f'<td class="number wide">{signed(coef)}</td><td class="number wide">{padded(spread, 3)}</td></tr>'
     )
 
 

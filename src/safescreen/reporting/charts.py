@@ -41,15 +41,15 @@ class Axis:
         return math.log10(value) if self.logarithmic else value
 
 
-def linear(low: float, high: float, count: int = 5, whole: bool = False, room: float = 0.0) -> Axis:
-    """An axis from ``low`` to ``high``, a little longer by ``room``, with about ``count`` round labels."""
+def linear(low: float, high: float, most: int = 6, whole: bool = False, room: float = 0.0) -> Axis:
+    """An axis from ``low`` to ``high``, a little longer by ``room``, with round labels and ``most`` steps at most."""
     if not high - low > 1e-12 * max(abs(low), abs(high)):
         low, high = low - max(abs(low) * 1e-3, 1e-9), high + max(abs(high) * 1e-3, 1e-9)
     low, high = low - room * (high - low), high + room * (high - low)
-    step = _round_step((high - low) / max(count - 1, 1), whole)
+    step = _round_step((high - low) / most, whole)
     first = math.ceil(low / step - 1e-9)
     ticks = [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    decimals = next(places for places in range(400) if whole or round(step * 10.0**places, 6) % 1.0 == 0.0)
     if decimals > 8 or abs(high) >= 1e7:
         labels = [nearest(tick, 6) for tick in ticks]
     else:
@@ -61,7 +61,8 @@ def logarithmic(low: float, high: float, count: int = 6) -> Axis:
     """An axis over orders of magnitude, with powers of ten (or few of them) as labels."""
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     every = max(1, math.ceil((last - first) / count))
-    factors = (1.0, 2.0, 5.0) if last - first <= 2 else (1.0,)
+    decades = math.log10(high / low)
+    factors = (1.0, 2.0, 5.0) if decades < 1.5 else (1.0, 3.0) if decades < 3.2 else (1.0,)
     powers = range(first, last + 1, every)
     ticks = [f * 10.0**p for p in powers for f in factors if low * 0.999 <= f * 10.0**p <= high * 1.001]
     return Axis(low, high, tuple(ticks), tuple(nearest(tick, 1) for tick in ticks), logarithmic=True)
@@ -72,7 +73,7 @@ def parameter_axis(name: str, values: npt.NDArray[np.float64]) -> Axis:
     low, high = float(values.min()), float(values.max())
     if name != "k" and low > 0.0 and high > 10.0 * low:
         return logarithmic(low, high)
-    return linear(low, high, 8, whole=name == "k")
+    return linear(low, high, 12 if name == "k" else 6, whole=name == "k")
 
 
 def _round_step(step: float, whole: bool) -> float:

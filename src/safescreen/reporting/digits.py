@@ -24,14 +24,14 @@ def nearest(value: float, digits: int = 4) -> str:
     return _rounded(Decimal(value), digits, ROUND_HALF_EVEN) if math.isfinite(value) else _not_finite(value)
 
 
-def above(value: float, digits: int = 4) -> str:
+def above(value: float, digits: int = 4, padded: bool = False) -> str:
     """A number, rounded up."""
-    return _rounded(Decimal(value), digits, ROUND_CEILING) if math.isfinite(value) else _not_finite(value)
+    return _rounded(Decimal(value), digits, ROUND_CEILING, padded) if math.isfinite(value) else _not_finite(value)
 
 
-def below(value: float, digits: int = 4) -> str:
+def below(value: float, digits: int = 4, padded: bool = False) -> str:
     """A number, rounded down."""
-    return _rounded(Decimal(value), digits, ROUND_FLOOR) if math.isfinite(value) else _not_finite(value)
+    return _rounded(Decimal(value), digits, ROUND_FLOOR, padded) if math.isfinite(value) else _not_finite(value)
 
 
 def difference_above(upper: float, lower: float, digits: int = 2) -> str:
@@ -58,10 +58,16 @@ def percent_of(part: int, whole: int) -> str:
     return f"{tenths / 10:.1f}\u00a0%"
 
 
+def padded(value: float, digits: int = 3) -> str:
+    """A number for a column: rounded, zeros at the end kept."""
+    if not math.isfinite(value):
+        return _not_finite(value)
+    return _rounded(Decimal(value), digits, ROUND_HALF_EVEN, padded=True)
+
+
 def signed(value: float, digits: int = 3) -> str:
-    """A number with its sign, so that columns of coefficients line up."""
-    text = nearest(value, digits)
-    return f"+{text}" if value > 0.0 else text
+    """A number with its sign, for a column."""
+    return f"+{padded(value, digits)}" if value > 0.0 else padded(value, digits)
 
 
 def counted(number: int, noun: str) -> str:
@@ -93,7 +99,7 @@ def compact_below(values: FloatArray, digits: int = 4) -> list[float | None]:
     return [number if keep else None for number, keep in zip(rounded, finite.tolist(), strict=True)]
 
 
-def _rounded(value: Decimal, digits: int, rounding: str) -> str:
+def _rounded(value: Decimal, digits: int, rounding: str, padded: bool = False) -> str:
     if value == 0:
         return "0"
     with localcontext() as context:
@@ -102,13 +108,16 @@ def _rounded(value: Decimal, digits: int, rounding: str) -> str:
         short = +value
     exponent = short.adjusted()
     if _SMALLEST < exponent < _LARGEST:
-        text = f"{short:f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-        whole, point, rest = text.partition(".")
-        return f"{int(whole):,}{point}{rest}".replace("-", "−") if abs(short) >= 1000 else text.replace("-", "−")
-    mantissa = f"{short.scaleb(-exponent):f}"
-    mantissa = (mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa).replace("-", "−")
+        places = max(digits - 1 - exponent, 0)
+        return _tidy(f"{short:,.{places}f}", padded)
+    mantissa = _tidy(f"{short.scaleb(-exponent):.{digits - 1}f}", padded)
     return f"{mantissa}×10{str(exponent).translate(_SUPERSCRIPT)}"
+
+
+def _tidy(text: str, padded: bool) -> str:
+    """A proper minus sign, and no zeros at the end unless they are wanted."""
+    text = text.rstrip("0").rstrip(".") if "." in text and not padded else text
+    return text.replace("-", "−")
 
 
 def _not_finite(value: float) -> str:

@@ -153,7 +153,7 @@ def _explorer(codes: str, solution: Solution) -> str:
     return (
         '<div id="explorer" hidden><div class="controls">'
         '<label class="hidden" for="needle">Search features</label>'
-        '<input id="needle" type="search" placeholder="Search by name or column number" autocomplete="off" '
+        '<input id="needle" type="search" placeholder="Search name or column" autocomplete="off" '
         f'spellcheck="false"><div class="groups" role="group" aria-label="Show">{buttons}</div></div>'
         '<div class="scroll"><table class="features"><thead><tr></tr></thead><tbody></tbody></table></div>'
         '<div class="pager"><button type="button" data-turn="-1">Previous</button>'

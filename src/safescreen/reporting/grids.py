@@ -33,6 +33,10 @@ def grid_section(search: L0LogisticRegressionCV | None) -> str:
         f"{chosen} was chosen for {rule}. The proof above is about the final model, given this choice; the choice "
         "itself rests on the data and is not proved."
     )
+    edges = [name for name in varied if search.best_params_[name] in _ends([p[name] for p in results["params"]])]
+    if edges:
+        values = " and ".join(f"{SYMBOLS[name]} = {search.best_params_[name]:g}" for name in edges)
+        intro += f" {values} {'is' if len(edges) == 1 else 'are'} at the edge of the grid: a wider one may do better."
     return section(
         "crossvalidation",
         "How the parameters were chosen",
@@ -40,6 +44,10 @@ def grid_section(search: L0LogisticRegressionCV | None) -> str:
         _grid_chart(search, varied) if varied else "",
         _grid_table(search),
     )
+
+
+def _ends(values: list[float]) -> tuple[float, float]:
+    return min(values), max(values)
 
 
 def _candidate(parameters: dict[str, float]) -> str:

@@ -46,7 +46,7 @@
   const numeric = (of) => (a, b) => of(a) - of(b) || a - b;
 
   const columns = [
-    { key: "column", title: "Column", look: "number", compare: (a, b) => a - b, cell: (f) => element("td", String(f), "number") },
+    { key: "column", title: "Column", look: "number wide", compare: (a, b) => a - b, cell: (f) => element("td", String(f), "number wide") },
     {
       key: "name", title: "Feature", look: "", compare: (a, b) => collator.compare(nameOf(a), nameOf(b)) || a - b,
       cell: (f) => {
@@ -59,15 +59,15 @@
       },
     },
     {
-      key: "effect", title: "Coefficient", look: "number", falling: true,
+      key: "effect", title: "Coefficient", remark: "per standard deviation", look: "number wide", falling: true,
       compare: numeric((f) => (effects.has(f) ? Math.abs(effects.get(f)) : -1)),
-      cell: (f) => element("td", effects.has(f) ? (effects.get(f) > 0 ? "+" : "") + digits(effects.get(f)) : "", "number"),
+      cell: (f) => element("td", effects.has(f) ? (effects.get(f) > 0 ? "+" : "") + digits(effects.get(f)) : "", "number wide"),
     },
   ];
   if (models) {
     columns.push({
-      key: "models", title: "Models", look: "number", falling: true, compare: numeric((f) => models.get(f) || 0),
-      cell: (f) => element("td", models.has(f) ? models.get(f) + " of " + data.models.of : "", "number"),
+      key: "models", title: "Models", look: "number wide", falling: true, compare: numeric((f) => models.get(f) || 0),
+      cell: (f) => element("td", models.has(f) ? models.get(f) + " of " + data.models.of : "", "number wide"),
     });
   }
   if (screened) {
@@ -158,6 +158,7 @@
     title.scope = "col";
     title.dataset.key = column.key;
     const button = element("button", column.title);
+    if (column.remark) button.title = column.remark;
     button.type = "button";
     button.addEventListener("click", () => {
       const again = state.key === column.key;

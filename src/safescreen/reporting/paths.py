@@ -140,18 +140,18 @@ def _path_table(path: L0Path, order: IndexArray, scores: Sequence[HeldOut] | Non
         ("Objective", "", "number"),
         ("Lower bound", "", "number wide"),
         ("Gap", "", "number"),
-        ("Status", "", ""),
+        ("Status", "", "wide"),
     ]
     if scores is not None:
-        heads += [("Log-loss", "held-out", "number"), ("ROC area", "held-out", "number")]
-    heads.append(("Enter and leave", "", ""))
+        heads += [("Log-loss", "held-out", "number"), ("ROC area", "held-out", "number wide")]
     rows: list[str] = []
     previous: set[int] = set()
     for i in (order[::-1] if path.parameter == "mu" else order).tolist():
         current = set(path[i].support.tolist())
         changes = _changes(path[i].problem.names, sorted(current - previous), sorted(previous - current))
         held_out = "" if scores is None else _score_cells(scores[i])
-        rows.append(f'<tr>{_point_cells(path, i)}{held_out}<td class="changes">{changes}</td></tr>')
+        rows.append(f"<tr>{_point_cells(path, i)}{held_out}</tr>")
+        rows.append(f'<tr class="changes"><td colspan="{len(heads)}">{changes}</td></tr>')
         previous = current
     return folded("All models in numbers", table("points", heads, "".join(rows)), unfolded=True)
 
@@ -162,15 +162,15 @@ def _point_cells(path: L0Path, i: int) -> str:
     return (
         f'<th scope="row" class="number">{float(path.values[i]):.4g}</th>'
         f'<td class="number">{solution.support.size:,}</td>'
-        f'<td class="number">{above(solution.objective, 5)}</td>'
-        f'<td class="number wide">{below(solution.lower_bound, 5)}</td>'
-        f'<td class="number">{percent_above(solution.gap)}</td><td>{status}</td>'
+        f'<td class="number">{above(solution.objective, 5, padded=True)}</td>'
+        f'<td class="number wide">{below(solution.lower_bound, 5, padded=True)}</td>'
+        f'<td class="number">{percent_above(solution.gap)}</td><td class="wide">{status}</td>'
     )
 
 
 def _score_cells(score: HeldOut) -> str:
     area = f"{score.auc()[0]:.3f}" if score.has_both_classes else "–"
-    return f'<td class="number">{nearest(score.log_loss, 4)}</td><td class="number">{area}</td>'
+    return f'<td class="number">{nearest(score.log_loss, 4)}</td><td class="number wide">{area}</td>'
 
 
 def _changes(names: Callable[[list[int]], list[str]], entered: list[int], left: list[int]) -> str:
@@ -181,4 +181,4 @@ def _changes(names: Callable[[list[int]], list[str]], entered: list[int], left: 
         parts += [f'<span class="{look}">{sign}\u00a0{name_html(name, _LONGEST_ROW_NAME)}</span>' for name in shown]
         if len(features) > _LISTED:
             parts.append(f'<span class="{look}">{sign}\u00a0{len(features) - _LISTED:,} more</span>')
-    return " ".join(parts) or "–"
+    return " ".join(parts) or "<span>the same features</span>"

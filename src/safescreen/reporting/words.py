@@ -160,32 +160,45 @@ def _uncapitalised(text: str) -> str:
     return text[0].lower() + text[1:]
 
 
-def ruled_out(solution: Solution) -> str:
-    """What screening decided, in one or two sentences."""
+def screened(solution: Solution) -> tuple[int, int, int]:
+    """How many features screening ruled out, proved in, and had to decide on."""
     problem, screening = solution.problem, solution.screening
+    free = problem.n_features - int((problem.included | problem.excluded).sum())
     if screening is None:
+        return 0, 0, free
+    out, inside = screening.excluded.size - problem.excluded.sum(), screening.included.size - problem.include.size
+    return int(out), int(inside), free
+
+
+def ruled_out(solution: Solution) -> str:
+    """What screening decided, in a few sentences."""
+    if solution.screening is None:
         return "Screening was switched off for this search, so nothing is known about features one by one."
-    given = problem.included | problem.excluded
-    out = int(screening.excluded.size - problem.excluded.sum())
-    inside = int(screening.included.size - problem.include.size)
-    free = problem.n_features - int(given.sum())
-    decided = f"{out + inside:,} of {counted(free, 'feature')} ({percent_of(out + inside, max(free, 1))})"
-    sentence = (
-        f"A single bound, without any search, decides {decided}: {out:,} {_are(out)} in no optimal model, {inside:,} "
-        f"{_are(inside)} in every one. "
-    )
-    left = int(screening.undecided.size)
-    sentence += "Nothing was left to search." if left == 0 else f"{left:,} {_was(left)} left to the search."
-    if given.any():
-        constant = decisions(solution).count(CONSTANT)
-        parts = [
-            (problem.include.size, "required by the user"),
-            (problem.exclude.size, "excluded by the user"),
-            (constant, "constant and therefore left out"),
-        ]
-        listed = ", ".join(f"{count:,} {_was(count)} {why}" for count, why in parts if count)
-        sentence += f" Beforehand, {listed}."
-    return sentence
+    out, inside, free = screened(solution)
+    left = free - out - inside
+    if out + inside:
+        decided = f"{out + inside:,} of {counted(free, 'feature')} ({percent_of(out + inside, free)})"
+        verdicts = [f"{out:,} {_are(out)} in no optimal model"] if out else []
+        verdicts += [f"{inside:,} {_are(inside)} in every one" if out else f"{inside:,} in every optimal model"] * (
+            inside > 0
+        )
+        sentence = f"One bound, before any search, decides {decided}: {' and '.join(verdicts)}."
+        sentence += f" {left:,} {_was(left)} left to the search." if left else " Nothing was left to search."
+    else:
+        sentence = f"The first bound alone decides none of {counted(free, 'feature')}: all were left to the search."
+    given = _given(solution)
+    return f"{sentence} Beforehand, {given}." if given else sentence
+
+
+def _given(solution: Solution) -> str:
+    """What was decided before anything was computed."""
+    problem = solution.problem
+    parts = [
+        (problem.include.size, "required by the user"),
+        (problem.exclude.size, "excluded by the user"),
+        (decisions(solution).count(CONSTANT), "left out for being constant"),
+    ]
+    return ", ".join(f"{count:,} {_was(count)} {why}" for count, why in parts if count)
 
 
 def _are(count: int) -> str:
