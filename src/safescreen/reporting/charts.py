@@ -43,7 +43,7 @@ class Axis:
 
 def linear(low: float, high: float, most: int = 6, whole: bool = False, room: float = 0.0) -> Axis:
     """An axis from ``low`` to ``high``, a little longer by ``room``, with round labels and ``most`` steps at most."""
-    if not high - low > 1e-12 * max(abs(low), abs(high)):
+    if not high - low > max(1e-12 * max(abs(low), abs(high)), 1e-250):
         low, high = low - max(abs(low) * 1e-3, 1e-9), high + max(abs(high) * 1e-3, 1e-9)
     low, high = low - room * (high - low), high + room * (high - low)
     step = _round_step((high - low) / most, whole)

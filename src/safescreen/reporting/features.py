@@ -164,7 +164,8 @@ def _explorer(codes: str, solution: Solution) -> str:
 
 def _fallback(solution: Solution, codes: str, margin: FloatArray) -> str:
     """The first rows as plain HTML, for readers without scripts."""
-    order = reading_order(codes, margin, solution.support)[:FALLBACK_ROWS]
+    shown = np.array([np.inf if value is None else value for value in compact_below(margin)])  # ties as in the script
+    order = reading_order(codes, shown, solution.support)[:FALLBACK_ROWS]
     chosen = set(solution.support.tolist())
     rows = "".join(
         f'<tr><td class="number">{j}</td><th scope="row">{name_html(name)}</th>'

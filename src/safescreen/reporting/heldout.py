@@ -112,7 +112,13 @@ def _bin(probability: FloatArray, positive: BoolArray) -> Bin:
     squeeze = 1.0 + _NORMAL**2 / size
     centre = (share + _NORMAL**2 / (2 * size)) / squeeze
     spread = _NORMAL / squeeze * math.sqrt(share * (1.0 - share) / size + _NORMAL**2 / (4 * size**2))
-    return Bin(size, float(probability.mean()), share, max(centre - spread, 0.0), min(centre + spread, 1.0))
+    return Bin(
+        size,
+        float(probability.mean()),
+        share,
+        min(max(centre - spread, 0.0), share),
+        max(min(centre + spread, 1.0), share),
+    )
 
 
 def evaluated(solution: Solution, test: Any) -> HeldOut:

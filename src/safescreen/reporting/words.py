@@ -65,9 +65,7 @@ def question(subject: Subject) -> str:
     if path is not None:
         return f"{_path_question(subject)} {aim}?"
     if has_budget(problem) and problem.mu > 0.0:
-        which = (
-            f"Which of {problem.n_features:,} features, at most {problem.k:,} and each at a price of {problem.mu:g},"
-        )
+        which = f"Which of {problem.n_features:,} features, at most {problem.k:,}, each at a price of {problem.mu:g},"
     elif has_budget(problem):
         which = f"Which {problem.k:,} or fewer of {problem.n_features:,} features"
         which = f"Which one of {problem.n_features:,} features" if problem.k == 1 else which
