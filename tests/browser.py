@@ -6,7 +6,6 @@ Chromium speaks its DevTools protocol over two file descriptors: JSON messages, 
 from __future__ import annotations
 
 import base64
-import fcntl
 import json
 import os
 import select
@@ -19,9 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None
-)
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable") if os.name == "posix" else ()
+CHROMIUM = next(filter(None, map(shutil.which, _NAMES)), None)
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
           "--no-first-run", "--disable-background-networking", "--hide-scrollbars")  # fmt: skip
 _LAUNCHER = "import os, sys; r, w, *c = sys.argv[1:]; os.dup2(int(r), 3); os.dup2(int(w), 4); os.execv(c[0], c)"
@@ -151,6 +149,8 @@ class Browser:
 
 def _high(*descriptors: int) -> tuple[int, ...]:
     """The same pipes at numbers out of the way of 3 and 4, where Chromium wants them."""
+    import fcntl  # here, because some systems have none
+
     moved = tuple(fcntl.fcntl(descriptor, fcntl.F_DUPFD, 10) for descriptor in descriptors)
     for descriptor in descriptors:
         os.close(descriptor)

@@ -627,7 +627,7 @@ def write_proof(file: Path, header: object) -> None:
 def test_proof(solution, tmp_path):
     file = tmp_path / "my proof.npz"
     fingerprint = {"matrix": "a1" * 32, "labels": "b2" * 32, "weights": "c3" * 32}
-    write_proof(file, {"fingerprint": fingerprint, "claims": {"objective": 0.25, "<b>": NASTY[0]}})
+    write_proof(file, {"fingerprint": fingerprint, "claims": {"objective": solution.objective, "<b>": NASTY[0]}})
     page = Page(ss.report(solution, proof=file))
     assert hashlib.sha256(file.read_bytes()).hexdigest() in page.text
     assert all(digest in page.text for digest in fingerprint.values())
@@ -650,6 +650,16 @@ def test_proofs_with_wrong_headers(solution, tmp_path, header):
     write_proof(tmp_path / "proof.npz", header)
     with pytest.raises(ValueError, match="which is no proof file"):
         ss.report(solution, proof=tmp_path / "proof.npz")
+
+
+def test_proofs_of_other_models(solution, path, tmp_path):
+    file = tmp_path / "proof.npz"
+    write_proof(file, {"fingerprint": {}, "claims": {"objective": path[1].objective}})
+    with pytest.raises(
+        ValueError, match=r"proof is 'proof.npz', which claims an objective of .* but that of the result"
+    ):
+        ss.report(solution, proof=file)
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in ss.report(path, proof=file)
 
 
 def test_missing_proof(solution, tmp_path):

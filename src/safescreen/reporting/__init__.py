@@ -55,7 +55,7 @@ def report(
         If `result` is something else.
     ValueError
         If an estimator was copied or loaded and thus lacks its training data, if `test` does not fit the model, or if
-        `proof` is no proof file.
+        `proof` is no proof file or that of another model.
 
     Examples
     --------
@@ -66,15 +66,16 @@ def report(
     True
     """
     from .heldout import evaluated
-    from .proofs import read_proof
+    from .proofs import check_belongs, read_proof
     from .subject import subject_of
 
     subject = subject_of(result)
-    scores = None
-    if test is not None:
-        solutions = [subject.solution] if subject.path is None else list(subject.path)
-        scores = [evaluated(solution, test) for solution in solutions]
-    page = _page(subject, scores, None if proof is None else read_proof(proof), title)
+    solutions = [subject.solution] if subject.path is None else list(subject.path)
+    scores = None if test is None else [evaluated(solution, test) for solution in solutions]
+    found = None if proof is None else read_proof(proof)
+    if found is not None:
+        check_belongs(found, solutions)
+    page = _page(subject, scores, found, title)
     if path is not None:
         _write(Path(path), page)
     return page

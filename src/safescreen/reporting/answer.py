@@ -21,7 +21,7 @@ def question_html(subject: Subject) -> str:
     """The question as the page's opening."""
     parts = (
         paragraph(words.question(subject), "question"),
-        paragraph(words.meaning_of_best(subject.problem), "quiet"),
+        paragraph(words.meaning_of_best(subject), "quiet"),
     )
     return f'<div id="question">{joined(parts)}</div>'
 

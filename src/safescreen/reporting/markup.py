@@ -14,6 +14,7 @@ SYMBOLS = {"k": "k", "mu": "μ", "gamma": "γ"}
 PARAMETERS = {"k": "budget k", "mu": "price μ", "gamma": "ridge parameter γ"}
 
 _LONGEST_VALUE = 200
+_LONG_NAME = 60  # may be cut off on a small screen
 
 
 def section(anchor: str, heading: str, *parts: str) -> str:
@@ -33,7 +34,10 @@ def paragraph(text: str, look: str = "") -> str:
 
 def name_html(name: str, length: int = LONGEST_NAME) -> str:
     """A user's name for something, isolated so that its direction of writing cannot disturb the line."""
-    return f"<bdi>{escaped(shortened(name, length))}</bdi>"
+    if not name.strip():
+        return "<i>no name</i>"
+    hint = f' title="{escaped(shortened(name, LONGEST_NAME))}"' if len(name) > _LONG_NAME else ""
+    return f"<bdi{hint}>{escaped(shortened(name, length))}</bdi>"
 
 
 def tiles(facts: Iterable[tuple[str, str, str]]) -> str:

@@ -52,7 +52,7 @@
       cell: (f) => {
         const cell = element("th");
         cell.scope = "row";
-        const name = element("bdi", nameOf(f));
+        const name = nameOf(f).trim() ? element("bdi", nameOf(f)) : element("i", "no name");
         name.title = nameOf(f);
         cell.append(name);
         return cell;

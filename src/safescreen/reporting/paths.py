@@ -21,8 +21,10 @@ from .subject import Subject, deviations
 IndexArray = npt.NDArray[np.int64]
 
 _MATRIX_ROWS, _MATRIX_COLUMNS = 40, 60
+_FEW_MODELS = 25
 _LISTED = 8  # features named per change
 _LONGEST_ROW_NAME = 80
+_NARROW_COLUMN = 22  # pixels of a matrix's column on a phone, about
 
 
 def path_section(subject: Subject, scores: Sequence[HeldOut] | None) -> str:
@@ -99,7 +101,9 @@ def _entry_matrix(path: L0Path, order: IndexArray) -> str:
     growing = used[:, ::-1] if path.parameter == "mu" else used  # models grow as the price falls
     rows = np.lexsort((chosen, -times, growing.argmax(axis=1)))[:_MATRIX_ROWS]
     reach = float(np.abs(effects).max()) or 1.0
-    labels = [f"{value:.3g}" for value in np.asarray(path.values)[order].tolist()]
+    labels = [
+        f"{value:.2g}" if path.parameter != "k" else f"{value:d}" for value in np.asarray(path.values)[order].tolist()
+    ]
     lines = []
     for i, name in zip(rows.tolist(), problem.names(chosen[rows]), strict=True):
         cells = [
@@ -109,7 +113,7 @@ def _entry_matrix(path: L0Path, order: IndexArray) -> str:
             for c, label in enumerate(labels)
         ]
         lines.append(f'<tr><th scope="row">{name_html(name, _LONGEST_ROW_NAME)}</th>{"".join(cells)}</tr>')
-    every = math.ceil(len(labels) / 10)
+    every = math.ceil((7 * max(map(len, labels)) + 8) / min(_NARROW_COLUMN, 700 / len(labels)))
     heads = "".join(
         f'<th scope="col"><span>{label if c % every == 0 else ""}</span></th>' for c, label in enumerate(labels)
     )
@@ -150,10 +154,12 @@ def _path_table(path: L0Path, order: IndexArray, scores: Sequence[HeldOut] | Non
         current = set(path[i].support.tolist())
         changes = _changes(path[i].problem.names, sorted(current - previous), sorted(previous - current))
         held_out = "" if scores is None else _score_cells(scores[i])
-        rows.append(f"<tr>{_point_cells(path, i)}{held_out}</tr>")
-        rows.append(f'<tr class="changes"><td colspan="{len(heads)}">{changes}</td></tr>')
+        look = "changed" if changes else "unchanged"
+        rows.append(f'<tr class="{look}">{_point_cells(path, i)}{held_out}</tr>')
+        if changes:
+            rows.append(f'<tr class="changes"><td colspan="{len(heads)}">{changes}</td></tr>')
         previous = current
-    return folded("All models in numbers", table("points", heads, "".join(rows)), unfolded=True)
+    return folded("All models in numbers", table("points", heads, "".join(rows)), unfolded=len(path) <= _FEW_MODELS)
 
 
 def _point_cells(path: L0Path, i: int) -> str:
@@ -181,4 +187,4 @@ def _changes(names: Callable[[list[int]], list[str]], entered: list[int], left: 
         parts += [f'<span class="{look}">{sign}\u00a0{name_html(name, _LONGEST_ROW_NAME)}</span>' for name in shown]
         if len(features) > _LISTED:
             parts.append(f'<span class="{look}">{sign}\u00a0{len(features) - _LISTED:,} more</span>')
-    return " ".join(parts) or "<span>the same features</span>"
+    return " ".join(parts)

@@ -6,11 +6,16 @@ import hashlib
 import json
 import os
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from safescreen.solution import Solution
+
+_SAME = 1e-9  # relative difference of objectives that rounding explains
 
 
 @dataclass(frozen=True)
@@ -38,3 +43,14 @@ def read_proof(path: str | os.PathLike[str]) -> Proof:
             "solve(..., certificate=...) wrote."
         ) from None
     return Proof(file.name, len(content), hashlib.sha256(content).hexdigest(), fingerprint, claims)
+
+
+def check_belongs(proof: Proof, solutions: Iterable[Solution]) -> None:
+    """Refuse the proof of another model: printed next to this one, it would mislead."""
+    claimed = proof.claims.get("objective")
+    objectives = [solution.objective for solution in solutions]
+    if isinstance(claimed, int | float) and not any(abs(claimed - own) <= _SAME * abs(own) for own in objectives):
+        raise ValueError(
+            f"proof is {proof.name!r}, which claims an objective of {claimed:.9g}, but that of the result is "
+            f"{objectives[-1]:.9g}: give the proof of this result."
+        )

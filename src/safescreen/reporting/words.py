@@ -90,15 +90,20 @@ def _path_question(subject: Subject) -> str:
     return f"{spans[path.parameter]}: which of {problem.n_features:,} features{allowed}"
 
 
-def meaning_of_best(problem: Problem) -> str:
+def meaning_of_best(subject: Subject) -> str:
     """What the objective is."""
+    problem, path = subject.problem, subject.path
+    varies = None if path is None else path.parameter
+    ridge = "(γ varies)" if varies == "gamma" else f"(γ = {problem.gamma:g})"
     parts = [
         f"the log-loss averaged over {counted(problem.n_samples, 'sample')}"
         if _is_uniform(problem)
         else f"the weighted mean log-loss over {counted(problem.n_samples, 'sample')}",
-        f"a ridge penalty that keeps coefficients moderate (γ = {problem.gamma:g})",
+        f"a ridge penalty that keeps coefficients moderate {ridge}",
     ]
-    if problem.mu > 0.0:
+    if varies == "mu":
+        parts.append("the price μ for every feature used")
+    elif problem.mu > 0.0:
         parts.append(f"a price of μ = {problem.mu:g} for every feature used")
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}"
     scale = "Features were standardised first" if problem.standardize else "Features were used in their own units"
@@ -181,11 +186,22 @@ def ruled_out(solution: Solution) -> str:
             inside > 0
         )
         sentence = f"One bound, before any search, decides {decided}: {' and '.join(verdicts)}."
-        sentence += f" {left:,} {_was(left)} left to the search." if left else " Nothing was left to search."
+        sentence += _left(left, solution)
     else:
-        sentence = f"The first bound alone decides none of {counted(free, 'feature')}: all were left to the search."
+        sentence = f"The first bound alone decides none of {counted(free, 'feature')}."
+        sentence += _left(left, solution)
     given = _given(solution)
     return f"{sentence} Beforehand, {given}." if given else sentence
+
+
+def _left(count: int, solution: Solution) -> str:
+    """What happened to the features without a proof of their own."""
+    if count == 0:
+        return " Nothing was left to search."
+    if solution.nodes == 0:
+        stay = "stays" if count == 1 else "stay"
+        return f" {count:,} {stay} undecided: bound and model were close enough to need no search."
+    return f" {count:,} {_was(count)} left to the search."
 
 
 def _given(solution: Solution) -> str:
@@ -212,8 +228,7 @@ def meaning_of_margin(solution: Solution) -> str:
     return (
         "The margin is the proof in one number. For a feature ruled out: every model that uses it has an objective at "
         f"least this much above the model’s {nearest(solution.objective, 5)}. For a feature proved in: every model "
-        "without it is worse by at least this much. A negative margin is what a proof of its own lacks; such features "
-        "were left to the search. Margins are rounded down."
+        "without it is worse by at least this much. A negative margin is what a proof lacks. Margins are rounded down."
     )
 
 
