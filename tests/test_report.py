@@ -256,7 +256,7 @@ def test_shortened_names_keep_their_ends(name, length):
         assert name.endswith(end)
 
 
-@pytest.mark.parametrize("kind", ["usual", "none", "long", "wide"])
+@pytest.mark.parametrize("kind", ["usual", "none", "long", "wide", "hostile"])
 def test_size_for_30000_features(large, kind):
     solution = large
     if kind != "usual":
@@ -264,6 +264,7 @@ def test_size_for_30000_features(large, kind):
         names = {
             "none": None,
             "long": np.array([f"{'a very long name ' * 12}{j}" for j in range(30_000)], dtype=object),
+            "hostile": np.array([f"{'<' * 100}{j}" for j in range(30_000)], dtype=object),
             "wide": np.array(
                 [f"基因表达水平测量值编号{j}的对数标准化结果与其他说明文字" for j in range(30_000)], dtype=object
             ),

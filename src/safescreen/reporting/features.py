@@ -13,7 +13,7 @@ from safescreen.solution import Solution
 from . import words
 from .charts import Axis, Chart, linear, thinned
 from .digits import below, compact_below
-from .escaping import escaped, plain, shortened
+from .escaping import escaped, plain, script_json, shortened
 from .markup import LONGEST_NAME, name_html, paragraph, section, table
 from .subject import (
     CONSTANT,
@@ -95,7 +95,7 @@ def _compact_names(names: npt.NDArray[np.object_] | None) -> tuple[list[str] | N
         return None, None
     shown = [plain(name) for name in names.tolist()]
     letters = np.array([len(name) for name in shown])
-    width = np.array([len(name.encode()) for name in shown]) / np.maximum(letters, 1)  # bytes per letter
+    width = np.array([len(script_json(name).encode()) for name in shown]) / np.maximum(letters, 1)  # bytes per letter
     allowed = max(_SMALL_NAMES, _NAME_BYTES * len(shown))
     length = LONGEST_NAME
     while length > 6 and (np.minimum(letters, length) * width).sum() > allowed:

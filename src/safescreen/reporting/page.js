@@ -17,7 +17,6 @@
   const nameOf = (feature) => (data.names ? data.names[feature] : "x" + feature);
   const marginOf = (feature) => (data.margins[feature] === null ? Infinity : data.margins[feature]);
   const lowered = Array.from({ length: data.count }, (_, feature) => nameOf(feature).toLowerCase());
-  const largest = data.margins.reduce((most, margin) => Math.max(most, margin === null ? 0 : margin), 0);
 
   const superscript = (text) => text.replace(/[-\d]/g, (sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]));
   function digits(value) {
@@ -29,6 +28,12 @@
     }
     const [mantissa, power] = number.toExponential().split("e");
     return mantissa.replace("-", "−") + "×10" + superscript(String(Number(power)));
+  }
+
+  function percent(share) {
+    if (share === 0) return "0 %";
+    const unit = 10 ** Math.min(Math.floor(Math.log10(Math.abs(100 * share))) - 1, -2);
+    return digits(Math.floor((100 * share) / unit) * unit) + " %"; // rounded down, as margins are
   }
 
   function element(tag, text, look) {
@@ -89,8 +94,7 @@
         compare: (a, b) => (marginOf(a) < marginOf(b) ? -1 : marginOf(a) > marginOf(b) ? 1 : a - b),
         cell: (f) => {
           const margin = data.margins[f];
-          const text = margin === null ? "" : ((100 * margin) / data.objective).toFixed(2).replace("-", "−") + " %";
-          return element("td", text, "number wide");
+          return element("td", margin === null ? "" : percent(margin / data.objective), "number wide");
         },
       },
     );
@@ -157,6 +161,7 @@
     const title = element("th", undefined, column.look);
     title.scope = "col";
     title.dataset.key = column.key;
+    title.dataset.title = column.title;
     const button = element("button", column.title);
     if (column.remark) button.title = column.remark;
     button.type = "button";
