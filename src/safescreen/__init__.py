@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .plots import ConvergenceDisplay, CVDisplay, PathDisplay, ScreeningDisplay
     from .problem import Problem
     from .relaxation import Relaxation, relax
+    from .reporting import report
     from .saving import load_model, save_model
     from .screening import Screening, screen
     from .search import solve
@@ -41,6 +42,7 @@ __all__ = [
     "l0_path",
     "load_model",
     "relax",
+    "report",
     "save_model",
     "screen",
     "solve",
@@ -62,6 +64,7 @@ _HOMES = {
     "load_model": "saving",
     "l0_path": "path",
     "relax": "relaxation",
+    "report": "reporting",
     "save_model": "saving",
     "screen": "screening",
     "solve": "search",

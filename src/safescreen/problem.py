@@ -180,6 +180,11 @@ class Problem:
         ]
         return f"Problem({', '.join(terms)})"
 
+    def _repr_html_(self) -> str:
+        from safescreen.cards import problem_card
+
+        return problem_card(self)
+
     @cached_property
     def included(self) -> BoolArray:
         """Mask of the features the user includes."""

@@ -60,6 +60,11 @@ class Relaxation:
     dual: FloatArray = field(repr=False)
     seconds: float
 
+    def _repr_html_(self) -> str:
+        from safescreen.cards import relaxation_card
+
+        return relaxation_card(self)
+
 
 @dataclass(frozen=True)
 class Root:

@@ -104,6 +104,11 @@ class Solution:
             f"lower bound {self.lower_bound:.9g}, gap {self.gap:.2g}, {self.nodes} nodes, {self.seconds:.3g} s)"
         )
 
+    def _repr_html_(self) -> str:
+        from safescreen.cards import solution_card
+
+        return solution_card(self)
+
 
 def relative_gap(objective: float, lower_bound: float) -> float:
     """The gap that MIP solvers report; an objective is always positive here."""
