@@ -16,7 +16,14 @@ from scipy import sparse
 from scipy.special import expit, xlog1py, xlogy
 
 NODE = np.dtype(
-    [("node", "<i8"), ("parent", "<i8"), ("decision", "<i4"), ("screened", "<i4"), ("size", "<i4"), ("intercept", "<f8")]
+    [
+        ("node", "<i8"),
+        ("parent", "<i8"),
+        ("decision", "<i4"),
+        ("screened", "<i4"),
+        ("size", "<i4"),
+        ("intercept", "<f8"),
+    ]
 )
 
 
@@ -230,7 +237,7 @@ class Prover:
         free = np.flatnonzero(status == 0)
         if (status == 1).sum() > self.problem.k:
             status[status == 1] = 1
-        if free.size == 0 or self.rng.random() < self.detours and (status != 0).any():
+        if free.size == 0 or (self.rng.random() < self.detours and (status != 0).any()):
             candidates = np.flatnonzero(status) if free.size == 0 or self.rng.random() < 0.5 else free
             if free.size == 0:
                 self.contributions.append(best)

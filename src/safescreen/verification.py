@@ -244,7 +244,7 @@ class Matrix:
     def compress(self) -> None:
         """Change to compressed columns, which is what the fingerprint of a sparse matrix is made of."""
         if self.dense is not None:
-            columns, self.rows = np.nonzero(self.dense.T)
+            columns, self.rows = (np.ascontiguousarray(index) for index in np.nonzero(self.dense.T))
             self.values = self.dense[self.rows, columns].astype(np.float64)
             self.starts = np.append(0, np.bincount(columns, minlength=self.shape[1]).cumsum())
             self.dense = None
