@@ -324,7 +324,7 @@ def test_bounds_enclose_exact_arithmetic(sharp, intercept, tmp_path):
     flips = bounds.flipped(row, column, side)
     A = [[Fraction(entry) for entry in line] for line in columns.kept.tolist()]
     for node in range(20):
-        exact = exact_bound(problem, A, P[node].tolist(), status[node].tolist(), header)
+        exact = exact_bound(problem, A, alpha[node].tolist(), status[node].tolist(), header)
         assert Decimal(ends[0, node]) <= exact <= Decimal(ends[1, node])
         for i in np.flatnonzero(row == node):
             flipped = status[node].copy()
@@ -332,13 +332,15 @@ def test_bounds_enclose_exact_arithmetic(sharp, intercept, tmp_path):
             if (flipped == 1).sum() > problem.k:
                 assert flips[0, i] == np.inf
                 continue
-            exact = exact_bound(problem, A, P[node].tolist(), flipped.tolist(), header)
+            exact = exact_bound(problem, A, alpha[node].tolist(), flipped.tolist(), header)
             assert Decimal(flips[0, i]) <= exact <= Decimal(flips[1, i])
 
 
-def exact_bound(problem, A, p, status, header):
+def exact_bound(problem, A, alpha, status, header):
     """``D`` at the exactly balanced point, in exact arithmetic but for logarithms."""
-    w, y, p = [Fraction(v) for v in problem.w], [int(v) for v in problem.y], [Fraction(v) for v in p]
+    w, y = [Fraction(v) for v in problem.w], [int(v) for v in problem.y]
+    p = [abs(Fraction(a)) / v for a, v in zip(alpha, w, strict=True)]
+    assert max(p) <= 1
     if problem.intercept:
         sums = {side: sum(a * b for a, b, s in zip(w, p, y, strict=True) if s == side) for side in (1, -1)}
         heavy = max(sums, key=sums.get)

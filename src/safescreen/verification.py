@@ -330,6 +330,7 @@ class Problem:
         need(same and (labelled[0] ^ labelled[1])[weights > 0.0].all(), "The labels are not those of the proof.")
         self.rows = np.concatenate([np.flatnonzero((weights > 0.0) & (signs == side)) for side in (1, -1)])
         self.w, self.y = weights[self.rows], signs[self.rows].astype(np.float64)
+        self.dual_w = np.where(self.w < 1e-290, 0.0, self.w)  # p = 0 is as good as any where a weight hardly exists
         self.positives = int(np.count_nonzero(self.y > 0.0))
 
         self.root_point, self.root_alpha = self.balanced(dual[None, self.rows])
@@ -351,9 +352,10 @@ class Problem:
         self.means, self.scales = arrays.get("means", np.zeros(n)), arrays.get("scales", np.ones(n))
         need(self.means.shape == self.scales.shape == (n,), "The means or scales have not one number per feature.")
         need(self.scales.min() > 0.0, "A scale is not positive.")
-        self.check_moments("means" in arrays, means, np.sqrt(np.maximum(moments - means * means, 0.0)))
+        self.standardized = "means" in arrays
+        self.check_moments(means, np.sqrt(np.maximum(moments - means * means, 0.0)))
 
-    def check_moments(self, standardized: bool, means: Array, deviations: Array) -> None:
+    def check_moments(self, means: Array, deviations: Array) -> None:
         """Means and scales must be those of the data, and columns left out as constant must be constant.
 
         ``means`` and ``deviations`` come from a quick formula; columns where it disagrees get a second look.
@@ -368,9 +370,9 @@ class Problem:
         for some in self.blocks(listed):
             block = self.matrix.columns(some, self.rows)
             _, deviation = self.moments(block)
-            constant = ~((deviation >= 2.0**-1022) & (deviation < np.inf)) if standardized else ~block.any(axis=1)
+            constant = ~((deviation >= 2.0**-1022) & (deviation < np.inf)) if self.standardized else ~block.any(axis=1)
             need(constant.all(), "A column listed as constant is not.")
-        for some in self.blocks(wrong(others, means[others], deviations[others]) if standardized else others[:0]):
+        for some in self.blocks(wrong(others, means[others], deviations[others]) if self.standardized else others[:0]):
             exact = self.moments(self.matrix.columns(some, self.rows))
             need(not wrong(some, *exact).size, "The means and scales are not those of the matrix.")
 
@@ -396,7 +398,7 @@ class Problem:
     def columns(self, features: Array) -> Array:
         """Columns of ``A`` as rows, each entry within 2 units of round-off (relative); constant columns are zero."""
         block = self.matrix.columns(features, self.rows)
-        if self.means.any() or (self.scales != 1.0).any():
+        if self.standardized:
             block -= self.means[features, None]
             block /= self.scales[features, None]
         block[self.constant[features]] = 0.0
@@ -434,36 +436,42 @@ class Problem:
         return total
 
     def balanced(self, P: Array) -> tuple[Array, Array]:
-        """Dual points and their ``α``; with an intercept the heavier class is scaled down until both sums agree."""
+        """Dual points and their ``α``; with an intercept the heavier class is scaled down until both sums agree.
+
+        From here on the ``α`` returned is exact, and stands for a ``p`` that is smaller by at most 7 units of round-off.
+        """
         if self.intercept:
             parts = P[:, : self.positives], P[:, self.positives :]
-            sums = parts[0] @ self.w[: self.positives], parts[1] @ self.w[self.positives :]
+            sums = parts[0] @ self.dual_w[: self.positives], parts[1] @ self.dual_w[self.positives :]
             least = np.minimum(*sums)
             factors = [np.where(one > 0.0, least / np.where(one > 0.0, one, 1.0), 1.0)[:, None] for one in sums]
             P = np.concatenate([part * factor for part, factor in zip(parts, factors, strict=True)], axis=1)
-        return P, P * (self.w * self.y)
+        alpha = P * self.dual_w
+        alpha *= self.y * (1.0 - 2.0**-51)
+        return P, alpha
 
     def imbalance(self, alpha: Array, sharp: bool) -> Array:
         """Upper bounds on δ: one class scaled by 1 - δ makes ``Σ α`` exactly zero."""
         if not self.intercept:
             return np.zeros(len(alpha))
-        parts = alpha[:, : self.positives], -alpha[:, self.positives :]
+        high, low = alpha[:, : self.positives].sum(axis=1), -alpha[:, self.positives :].sum(axis=1)
         if sharp:
-            high, low = (np.array([math.fsum(line) for line in part.tolist()]) for part in parts)
+            difference = np.abs([math.fsum(line) for line in alpha.tolist()])
         else:
-            high, low = (part.sum(axis=1) for part in parts)
-        share, most = (4.0 if sharp else self.m + 4.0) * UNIT, np.maximum(high, low)
-        delta = (np.abs(high - low) + share * (high + low)) / most * (1.0 + 8.0 * share)
+            difference = np.abs(high - low) + (self.m + 4.0) * UNIT * (high + low)
+        most = np.maximum(high, low)
+        delta = difference / most * (1.0 + (2.0 * self.m + 16.0) * UNIT)
         return np.where(most > 1e-290, np.minimum(delta, 1.0), 1.0)
 
     def product_error(self, sharp: bool) -> float:
-        """The error of a computed ``c_j`` in units of ``‖A^j‖ ‖α‖``, see `Bounds` and `products`.
+        """The error of a computed ``c_j`` in units of ``‖A^j‖ ‖α‖``.
 
-        The sharp way splits both vectors after b bits: each rest is at most √m 2⁻ᵇ of its vector, the product of the
-        leading parts is exact, and what remains is the rounding of the entries, of α and of two sums.
+        The entries of ``A`` are off by 2 units of round-off if standardised, a sum of m products by m, the correction for
+        late centring by some more. The sharp way splits both vectors after b bits: the product of the leading parts is
+        exact, the rests are at most √m 2⁻ᵇ of their vectors, and the last two sums only round ``c_j`` itself.
         """
         rest = 2.1 * (self.m + 10.0) * math.sqrt(self.m) / 2.0 ** leading_bits(self.m)
-        return (10.0 + rest if sharp else self.m + 10.0) * UNIT
+        return (rest + 3.0 * self.standardized if sharp else self.m + 10.0) * UNIT
 
 
 # -- logarithm, exponential, entropy -----------------------------------------------------------------------------------
@@ -535,22 +543,22 @@ def entropy(P: Array, w: Array) -> Array:
 class Bounds:
     """What dual points prove: one row per node, one column per feature.
 
-    With unit round-off u, ``α`` is off by u and ``A`` by 2u per entry, and a sum of m products by m u, so by
-    Cauchy-Schwarz ``|fl(c_j) - c_j| ≤ (m + 4) u ‖A^j‖ ‖α‖``. With an intercept the exactly balanced point is the one at
-    hand with one class scaled by some 1 - δ: that moves ``c_j`` by at most δ ‖A^j‖ ‖α‖ and, H being concave with
-    H(0) = 0, leaves at least 1 - δ of the entropy. So ``|c_j|`` widened by ``reach ‖A^j‖`` gives ``q`` from above, and D
-    falls in every q. All further sums have terms of known size, of which ``slack`` is the share rounding can have.
-    Upwards, ``H((1 - δ) p) ≤ H(p) + H(δ)`` with ``H(δ) ≤ 41 δ``, and q is too large by at most γ |c| times the error.
+    By Cauchy-Schwarz rounding moves ``c_j`` by at most `product_error` ‖A^j‖ ‖α‖. With an intercept the exactly balanced
+    point is the one at hand with one class scaled by some 1 - δ: that moves ``c_j`` by at most δ ‖A^j‖ ‖α‖ and, H being
+    concave with H(0) = 0, leaves at least 1 - δ of the entropy (1 - 7 units for what `balanced` takes). So ``|c_j|`` widened by
+    ``reach ‖A^j‖`` gives ``q`` from above, and D falls in every q. All further sums have terms of known size, of which
+    ``slack`` is the share that rounding can have. Upwards, ``H(p - ε) ≤ H(p) + H(ε)`` with ``H(δ) ≤ 41 δ``, and q is too
+    large by at most γ |c| times the error.
     """
 
     def __init__(self, problem: Problem, P: Array, alpha: Array, C: Array, norms: Array, sharp: bool) -> None:
         size, delta = problem.norm_bound(np.einsum("ij,ij->i", alpha, alpha)), problem.imbalance(alpha, sharp)
         reach = (problem.product_error(sharp) + delta) * size * (1.0 + 8.0 * UNIT)
-        total, share = entropy(P, problem.w), (problem.m + 24.0) * UNIT
+        total, share = entropy(P, problem.dual_w), (problem.m + 32.0) * UNIT
         self.mu, self.entropy = problem.mu, total * (1.0 - share) * (1.0 - delta)
         widened = np.abs(C)
         widened += reach[:, None] * norms
-        self.width = total * 4.0 * share + 42.0 * np.maximum(delta, 1e-17) * problem.intercept
+        self.width = total * 4.0 * share + 42.0 * (delta + 8.0 * UNIT)
         self.width += 1.01 * problem.gamma * reach * (widened @ norms)
         self.gain = np.multiply(widened, widened, out=widened)
         self.gain *= 0.25 * problem.gamma * (1.0 + 16.0 * UNIT)
@@ -574,7 +582,7 @@ class Bounds:
             self.last[tight] = np.take_along_axis(order, np.minimum(place, most + 1), axis=1)[:, 0]
             self.following[tight] = np.take_along_axis(order, place - 1, axis=1)[:, 0]
         price = self.mu * np.count_nonzero(inside, axis=1)
-        slack = (columns + 16.0) * UNIT * (self.entropy + (fixed + 2.0 * price) + top) + 1e-300
+        slack = (columns + 16.0) * UNIT * (self.entropy + (fixed + 2.0 * price) + top) + 1e-295
         self.lower = self.entropy - fixed - top - slack
         self.width += 2.0 * slack
         return ends(self.lower, self.width)
