@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .screening import Screening, screen
     from .search import solve
     from .solution import Solution
+    from .verification import Verification, verify
 
 __version__ = "0.1.0"
 
@@ -37,6 +38,7 @@ __all__ = [
     "Screening",
     "ScreeningDisplay",
     "Solution",
+    "Verification",
     "__version__",
     "datasets",
     "l0_path",
@@ -46,6 +48,7 @@ __all__ = [
     "save_model",
     "screen",
     "solve",
+    "verify",
 ]
 
 _HOMES = {
@@ -68,6 +71,8 @@ _HOMES = {
     "save_model": "saving",
     "screen": "screening",
     "solve": "search",
+    "Verification": "verification",
+    "verify": "verification",
 }
 
 
