@@ -771,7 +771,7 @@ def header_is_no_text(header, arrays, data):
 
 @tampering
 def absent_member(header, arrays, data):
-    del arrays["root_screened"]
+    del arrays["root_dual"]
 
 
 @tampering

@@ -167,6 +167,7 @@ def read(file: IO[bytes]) -> tuple[Header, dict[str, Array]]:
     kinds = MEMBERS | (dict.fromkeys(("means", "scales"), "<f8") if get(header, "standardize", bool) else {})
     chunks = range(min(get(header, "chunks", int), len(names)))
     kinds |= {f"tree{chunk:06d}_{name}": kind for chunk in chunks for name, kind in CHUNK.items()}
+    arrays = {name: np.empty(0, MEMBERS[name]) for name in MAY_LACK} | arrays
     for name, kind in kinds.items():
         need(name in arrays, f"The proof lacks the array {name!r}.")
         array = arrays[name]
@@ -320,6 +321,7 @@ class Problem:
         found["claims"] |= {name: arrays[name].tolist() for name in ("include", "exclude")}
 
         weights, dual = arrays["weights"], arrays["root_dual"]
+        weights = weights if weights.size else np.full(m, 1.0 / m)
         need(weights.shape == dual.shape == (m,), "The weights or the dual point have not one number per sample.")
         need(weights.min() >= 0.0 and abs(math.fsum(weights) - 1.0) <= 1e-9, "The weights are not normalised.")
         need(dual.min() >= 0.0 and dual.max() <= 1.0, "The dual point of the root is not in [0, 1].")
