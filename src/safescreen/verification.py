@@ -46,6 +46,7 @@ CHUNK = {
 MEMBERS = {"header": "|u1", "root_screened": "<i4"}
 MEMBERS |= dict.fromkeys(("include", "exclude", "constant", "support"), "<i8")
 MEMBERS |= dict.fromkeys(("weights", "coef", "root_dual"), "<f8")
+MAY_LACK = ("include", "exclude", "constant", "root_screened", "weights")  # empty, and for the weights equal, if absent
 
 
 @dataclass(frozen=True)
