@@ -3,12 +3,12 @@
 This file needs NumPy and nothing of the package. It solves nothing: it reads a proof, makes sure that it is about the
 data at hand and that its tree leaves no model out, and evaluates one formula per dual point,
 
-    D(p) = Σ w_i H(p_i) + Σ_in (μ - q_j) - Σ_{κ largest free} (q_j - μ)₊  ≤  optimum,   q = γ c²/4,  c = Aᵀα,  α = w y p,
+    D(p) = Σ w_i H(p_i) + Σ_in (μ - q_j) - Σ_{κ largest free} (q_j - μ)₊  ≤  optimum,  q = γ c²/4, c = Aᵀα, α = w y p,
 
-which holds for *any* ``p`` in [0, 1] (with ``Σ α = 0`` if there is an intercept). So a point may be computed carelessly,
-its bound may not: bounds hold in real arithmetic, given IEEE-754 double precision for + - * / and the square root, and
-matrix products that are sums of products in any order, fused or not. Logarithms and exponentials that matter are
-computed here. ``docs/certificate-format.md`` describes the file.
+which holds for *any* ``p`` in [0, 1] (with ``Σ α = 0`` if there is an intercept). So points may be computed carelessly,
+but not their bounds: these hold in real arithmetic, given IEEE-754 double precision for + - * / and the square root,
+gradual underflow, and matrix products that are sums of products in any order, fused or not. Logarithms and
+exponentials that matter are computed here. ``docs/certificate-format.md`` describes the file.
 """
 
 from __future__ import annotations
@@ -35,15 +35,12 @@ LN2 = 0.6931471805599453  # the nearest double
 LN2_HIGH = math.floor(LN2 * 2.0**32) / 2.0**32  # 32 bits: its product with an exponent is exact
 LN2_LOW = (LN2 - LN2_HIGH) + 2.3190468138462996e-17  # ln 2 - LN2_HIGH
 TOLERANCE = 1e-9  # how far, relative to the objective, a claim may exceed what is certified
-BLOCK, BATCH = 1 << 23, 1 << 18  # entries of the largest dense block that is kept (64 MiB), and of temporaries
-NODE = "node <i8, parent <i8, decision <i4, screened <i4, size <i4, intercept <f8"
-CHUNK = {
-    "nodes": np.dtype([(name, kind) for name, kind in (field.split() for field in NODE.split(", "))]),
-    "screened": np.dtype("<i4"),
-    "feature": np.dtype("<i4"),
-    "value": np.dtype("<f8"),
-}
-MEMBERS = {"header": "|u1", "root_screened": "<i4"}
+BLOCK, BATCH = 1 << 23, 1 << 19  # entries of the largest dense block that is kept (64 MiB), and of temporaries
+CHUNK: dict[str, Any] = {
+    "nodes": np.dtype("i8, i8, i4, i4, i4, f8").newbyteorder("<"), "screened": "<i4", "feature": "<i4", "value": "<f8"
+}  # fmt: skip
+CHUNK["nodes"].names = ("node", "parent", "decision", "screened", "size", "intercept")
+MEMBERS: dict[str, Any] = {"header": "|u1", "root_screened": "<i4"}
 MEMBERS |= dict.fromkeys(("include", "exclude", "constant", "support"), "<i8")
 MEMBERS |= dict.fromkeys(("weights", "coef", "root_dual"), "<f8")
 MAY_LACK = ("include", "exclude", "constant", "root_screened", "weights")  # empty, and for the weights equal, if absent
@@ -61,10 +58,7 @@ class Verification:
     reason: str = ""  # why the proof is refused, in one sentence
     nodes: int = 0
     points: int = 0  # dual points evaluated
-    enclosure: tuple[float, float] = (
-        math.nan,
-        math.nan,
-    )  # lower_bound, and the most that exact arithmetic can make of it
+    enclosure: tuple[float, float] = (math.nan, math.nan)  # lower_bound, and at most this in exact arithmetic
     claims: dict[str, Any] = field(default_factory=dict, repr=False)  # problem and results, as the proof states them
     fingerprint: str = field(default="", repr=False)  # SHA-256 of the matrix given
     seconds: float = 0.0
@@ -128,7 +122,7 @@ def verify(path: str | PathLike[str], X: Any, y: Any) -> Verification:
         except RefusedError as refusal:
             reason = str(refusal)
         except Exception as error:  # whatever a broken or malicious file can trigger is a refusal, not a crash
-            reason = f"The proof cannot be read ({type(error).__name__}: {error})."
+            reason = f"The proof cannot be read ({type(error).__name__}: {' '.join(str(error).split())})."
     return Verification(not reason, **found, reason=reason, seconds=perf_counter() - start)
 
 
@@ -226,12 +220,8 @@ class Matrix:
             csc = (X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)).tocsc(copy=True)
             csc.sum_duplicates()
             csc.eliminate_zeros()
-            self.starts, self.rows, self.values = (
-                csc.indptr.astype("<i8"),
-                csc.indices.astype("<i8"),
-                csc.data.astype("<f8"),
-            )
-            self.shape: tuple[int, int] = X.shape
+            self.starts, self.rows = csc.indptr.astype(np.int64), csc.indices.astype(np.int64)
+            self.values, self.shape = csc.data.astype(np.float64), csc.shape
             return
         dense = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
         if dense.dtype.kind not in "biuf":
@@ -305,57 +295,59 @@ class Problem:
     def __init__(
         self, header: Header, arrays: dict[str, Array], matrix: Matrix, labels: Array, found: dict[str, Any]
     ) -> None:
-        self.matrix, (m, n) = matrix, matrix.shape
-        self.m, self.n = m, n
-        need((header.get("n_samples"), header.get("n_features")) == (m, n), "The matrix has another shape.")
+        self.matrix, (self.m, self.n) = matrix, matrix.shape
+        shape = header.get("n_samples"), header.get("n_features")
+        need(shape == matrix.shape, "The matrix has another shape than that of the proof.")
         self.mu, self.gamma = float(get(header, "mu", float)), float(get(header, "gamma", float))
-        self.k, self.intercept = min(get(header, "k", int), n), get(header, "fit_intercept", bool)
+        self.k, self.intercept = min(get(header, "k", int), self.n), get(header, "fit_intercept", bool)
         need(self.mu >= 0.0 and self.gamma > 0.0 and self.k >= 1, "The header has an impossible mu, gamma or k.")
-        prints, form, classes = (
-            get(header, "fingerprint", dict),
-            get(header, "matrix_form", str),
-            get(header, "classes", list),
-        )
-        need(form in ("dense", "sparse") and len(classes) == 2, "The header has an unknown form or not two classes.")
         named = ("software", "mu", "k", "gamma", "fit_intercept", "standardize", "classes")
         found["claims"] = {name: header.get(name) for name in named} | header["claims"]
         found["claims"] |= {name: arrays[name].tolist() for name in ("include", "exclude")}
+        masks = np.zeros((3, self.n), np.bool_)
+        for mask, name in zip(masks, ("include", "exclude", "constant"), strict=True):
+            mask[in_range(arrays[name], self.n)] = True
+        self.included, self.excluded, self.constant = masks
+        need(not (self.included & self.excluded).any(), "A feature is both included and excluded.")
+        need(np.count_nonzero(self.included) <= self.k, "More features are included than the budget allows.")
+        self.check_samples(header, arrays["weights"], labels)
+        self.check_matrix(header, arrays, found)
 
-        weights, dual = arrays["weights"], arrays["root_dual"]
-        weights = weights if weights.size else np.full(m, 1.0 / m)
-        need(weights.shape == dual.shape == (m,), "The weights or the dual point have not one number per sample.")
+    def check_samples(self, header: Header, weights: Array, labels: Array) -> None:
+        """Weights and labels must be those of the proof."""
+        prints, classes = get(header, "fingerprint", dict), get(header, "classes", list)
+        weights = weights if weights.size else np.full(self.m, 1.0 / self.m)
+        need(weights.shape == (self.m,), "There is not one weight per sample.")
         need(weights.min() >= 0.0 and abs(math.fsum(weights) - 1.0) <= 1e-9, "The weights are not normalised.")
-        need(dual.min() >= 0.0 and dual.max() <= 1.0, "The dual point of the root is not in [0, 1].")
         need(hashlib.sha256(weights.data).hexdigest() == prints.get("weights"), "The weights have another fingerprint.")
-        labelled = [np.array([label == name for label in labels.tolist()], np.bool_) for name in classes]
-        signs = np.where(labelled[1], 1, -1).astype(np.int8)
+        negative, positive = (np.array([label == name for label in labels.tolist()], np.bool_) for name in classes)
+        signs = np.where(positive, 1, -1).astype(np.int8)
         same = hashlib.sha256(signs.data).hexdigest() == prints.get("labels")
-        need(same and (labelled[0] ^ labelled[1])[weights > 0.0].all(), "The labels are not those of the proof.")
+        need(same and (positive ^ negative)[weights > 0.0].all(), "The labels are not those of the proof.")
         self.rows = np.concatenate([np.flatnonzero((weights > 0.0) & (signs == side)) for side in (1, -1)])
         self.w, self.y = weights[self.rows], signs[self.rows].astype(np.float64)
         self.dual_w = np.where(self.w < 1e-290, 0.0, self.w)  # p = 0 is as good as any where a weight hardly exists
         self.positives = int(np.count_nonzero(self.y > 0.0))
 
+    def check_matrix(self, header: Header, arrays: dict[str, Array], found: dict[str, Any]) -> None:
+        """The matrix must be that of the proof; the same pass gives ``Xᵀα`` for the root, norms, and moments."""
+        dual, form = arrays["root_dual"], get(header, "matrix_form", str)
+        need(dual.shape == (self.m,), "The dual point of the root has not one number per sample.")
+        need(dual.min() >= 0.0 and dual.max() <= 1.0, "The dual point of the root is not in [0, 1].")
         self.root_point, self.root_alpha = self.balanced(dual[None, self.rows])
-        factors, squares = np.zeros((2, m)), np.zeros((2, m))
-        factors[0, self.rows], factors[1], squares[0, self.rows], squares[1] = self.root_alpha[0], weights, 1.0, weights
+        factors, squares = np.zeros((2, self.m)), np.zeros((2, self.m))
+        factors[:, self.rows] = self.root_alpha[0], self.w
+        squares[:, self.rows] = np.ones(self.w.size), self.w
+        need(form in ("dense", "sparse"), "The form of the matrix is unknown.")
         if form == "sparse":
-            matrix.compress()
-        found["fingerprint"], (self.raw, means), (raw_squares, moments) = matrix.scan(form, factors, squares)
-        need(found["fingerprint"] == prints.get("matrix"), "The matrix is not the one of the proof.")
-        need(np.isfinite(raw_squares).all(), "The matrix has entries that are not finite or too large.")
-        self.raw_norms = self.norm_bound(raw_squares)
-
-        masks = np.zeros((3, n), np.bool_)
-        for mask, name in zip(masks, ("include", "exclude", "constant"), strict=True):
-            mask[in_range(arrays[name], n)] = True
-        self.included, self.excluded, self.constant = masks
-        need(not (self.included & self.excluded).any(), "A feature is both included and excluded.")
-        need(np.count_nonzero(self.included) <= self.k, "More features are included than the budget allows.")
-        self.means, self.scales = arrays.get("means", np.zeros(n)), arrays.get("scales", np.ones(n))
-        need(self.means.shape == self.scales.shape == (n,), "The means or scales have not one number per feature.")
+            self.matrix.compress()
+        found["fingerprint"], (self.raw, means), (raw, moments) = self.matrix.scan(form, factors, squares)
+        need(found["fingerprint"] == header["fingerprint"].get("matrix"), "The matrix is not the one of the proof.")
+        need(np.isfinite(raw).all(), "The matrix has entries that are not finite or too large.")
+        self.raw_norms, self.standardized = self.norm_bound(raw), header["standardize"]
+        self.means, self.scales = arrays.get("means", np.zeros(self.n)), arrays.get("scales", np.ones(self.n))
+        need(self.means.shape == self.scales.shape == (self.n,), "There is not one mean and scale per feature.")
         need(self.scales.min() > 0.0, "A scale is not positive.")
-        self.standardized = "means" in arrays
         self.check_moments(means, np.sqrt(np.maximum(moments - means * means, 0.0)))
 
     def check_moments(self, means: Array, deviations: Array) -> None:
@@ -367,7 +359,8 @@ class Problem:
         def wrong(features: Array, mean: Array, deviation: Array) -> Array:
             scale, rounding = self.scales[features], (self.m + 16) * UNIT * np.abs(self.means[features])
             fits = np.abs(self.means[features] - mean) <= 1e-9 * scale + rounding
-            return features[~(fits & (np.abs(deviation - scale) <= 1e-9 * scale + rounding))]
+            fits &= np.abs(deviation - scale) <= 1e-9 * scale + rounding
+            return np.asarray(features[~fits])
 
         listed, others = np.flatnonzero(self.constant), np.flatnonzero(~self.constant)
         for some in self.blocks(listed):
@@ -387,7 +380,7 @@ class Problem:
         block = np.where((block == block[:, :1]).all(axis=1, keepdims=True), 0.0, block - means)
         largest = np.abs(block).max(axis=1)
         block /= np.where(largest > 0.0, largest, 1.0)[:, None]
-        return means[:, 0], largest * np.sqrt(np.square(block) @ self.w)
+        return means[:, 0], np.asarray(largest * np.sqrt(np.square(block) @ self.w))
 
     def norm_bound(self, squares: Array) -> Array:
         """Upper bounds on norms, from sums of squares; the small term pays for all that underflow can take."""
@@ -395,7 +388,7 @@ class Problem:
 
     def blocks(self, features: Array) -> Iterator[Array]:
         """The features in groups whose dense block has a bounded size."""
-        step = max(BLOCK // self.m, 1)
+        step = max(BATCH // self.m, 1)
         return (features[first : first + step] for first in range(0, features.size, step))
 
     def columns(self, features: Array) -> Array:
@@ -441,7 +434,7 @@ class Problem:
     def balanced(self, P: Array) -> tuple[Array, Array]:
         """Dual points and their ``α``; with an intercept the heavier class is scaled down until both sums agree.
 
-        From here on the ``α`` returned is exact, and stands for a ``p`` that is smaller by at most 7 units of round-off.
+        From here on ``α`` is exact, and stands for a ``p`` that is smaller by at most 7 units of round-off.
         """
         if self.intercept:
             parts = P[:, : self.positives], P[:, self.positives :]
@@ -469,15 +462,15 @@ class Problem:
     def product_error(self, sharp: bool) -> float:
         """The error of a computed ``c_j`` in units of ``‖A^j‖ ‖α‖``.
 
-        The entries of ``A`` are off by 2 units of round-off if standardised, a sum of m products by m, the correction for
-        late centring by some more. The sharp way splits both vectors after b bits: the product of the leading parts is
+        The entries of ``A`` are off by 2 units of round-off if standardised, a sum of m products by m, and centring
+        after the sum adds a few. The sharp way splits both vectors after b bits: the product of the leading parts is
         exact, the rests are at most √m 2⁻ᵇ of their vectors, and the last two sums only round ``c_j`` itself.
         """
         rest = 2.1 * (self.m + 10.0) * math.sqrt(self.m) / 2.0 ** leading_bits(self.m)
-        return (rest + 3.0 * self.standardized if sharp else self.m + 10.0) * UNIT
+        return UNIT * float(rest + 3.0 * self.standardized if sharp else self.m + 10.0)
 
 
-# -- logarithm, exponential, entropy -----------------------------------------------------------------------------------
+# -- logarithm, exponential, entropy ---------------------------------------------------------------------------------
 
 
 def log1p(x: Array) -> Array:
@@ -485,8 +478,8 @@ def log1p(x: Array) -> Array:
 
     Where ``1 + x`` is below √½ it is doubled; ``log(1 + t) = 2 atanh(z)`` with ``z = t / (t + 2)``, ``t`` exact and
     ``|z| < 0.1716``. Error of ``z``: 2 units. The series of ``2 atanh(z) / z`` is cut after z²⁰, a relative remainder
-    below z²²/23/(1 - z²) < 1e-18; its first term dominates, so that Horner's rounding is 1.1 units. With the last product
-    4.2 units, of at most 0.347. Subtracting ln 2 leaves at least 0.346: 4.2 units, 2 for ln 2 and 1 for the difference.
+    below z²²/23/(1 - z²) < 1e-18; its first term dominates, so that Horner's rounding is 1.1 units. With the last
+    product 4.2 units, of at most 0.347. Subtracting ln 2 leaves at least 0.346: 4.2 units, 2 for ln 2, 1 to subtract.
     """
     doubled = (x < -0.29289321881345254).astype(np.float64)
     t = x * (1.0 + doubled)
@@ -546,12 +539,12 @@ def entropy(P: Array, w: Array) -> Array:
 class Bounds:
     """What dual points prove: one row per node, one column per feature.
 
-    By Cauchy-Schwarz rounding moves ``c_j`` by at most `product_error` ‖A^j‖ ‖α‖. With an intercept the exactly balanced
-    point is the one at hand with one class scaled by some 1 - δ: that moves ``c_j`` by at most δ ‖A^j‖ ‖α‖ and, H being
-    concave with H(0) = 0, leaves at least 1 - δ of the entropy (1 - 7 units for what `balanced` takes). So ``|c_j|`` widened by
-    ``reach ‖A^j‖`` gives ``q`` from above, and D falls in every q. All further sums have terms of known size, of which
-    ``slack`` is the share that rounding can have. Upwards, ``H(p - ε) ≤ H(p) + H(ε)`` with ``H(δ) ≤ 41 δ``, and q is too
-    large by at most γ |c| times the error.
+    By Cauchy-Schwarz rounding moves ``c_j`` by at most `product_error` ‖A^j‖ ‖α‖. With an intercept the exactly
+    balanced point is the one at hand with one class scaled by some 1 - δ: that moves ``c_j`` by at most δ ‖A^j‖ ‖α‖,
+    and H being concave with H(0) = 0, leaves at least 1 - δ of the entropy (and 1 - 7u after what `balanced` takes). So
+    ``|c_j|`` widened by ``reach ‖A^j‖`` gives ``q`` from above, and D falls in every q. All further sums have terms of
+    known size, of which ``slack`` is the share that rounding can have. Upwards, ``H(p - ε) ≤ H(p) + H(ε)`` with
+    ``H(ε) ≤ 41 ε``, and q is too large by at most γ |c| times the error.
     """
 
     def __init__(self, problem: Problem, P: Array, alpha: Array, C: Array, norms: Array, sharp: bool) -> None:
@@ -579,8 +572,8 @@ class Bounds:
         if tight.size:  # only here the budget has a say: sort what it can choose from, two zeros in front
             left = np.clip(kappa[tight], 0, columns)[:, None]
             most = min(int(left.max()) + 1, columns)
-            order = np.sort(np.partition(gains[tight], columns - most, axis=1)[:, columns - most :], axis=1)
-            order, place = np.pad(order, ((0, 0), (2, 0))), most + 2 - left
+            order = np.pad(np.sort(gains[tight], axis=1)[:, columns - most :], ((0, 0), (2, 0)))
+            place = most + 2 - left
             top[tight] = np.einsum("ij,ij->i", order, np.arange(most + 2) >= place)
             self.last[tight] = np.take_along_axis(order, np.minimum(place, most + 1), axis=1)[:, 0]
             self.following[tight] = np.take_along_axis(order, place - 1, axis=1)[:, 0]
@@ -614,16 +607,23 @@ class Columns:
     """Dense columns of ``A`` for some features, kept if they fit and gathered for every use if not."""
 
     def __init__(self, problem: Problem, features: Array) -> None:
-        self.problem, self.features, self.norms = problem, features, np.empty(features.size)
         self.kept: Array | None = None
+        self.problem, self.features = problem, features
+        self.norms = np.empty(features.size)
+        kept = np.empty((features.size, problem.w.size)) if features.size * problem.m <= BLOCK else None
         for some, block in self.parts():
             self.norms[some] = problem.norm_bound(np.einsum("ij,ij->i", block, block))
-            self.kept = block if len(block) == features.size else None
+            if kept is not None:
+                kept[some] = block
+        self.kept = kept
 
-    def parts(self) -> Iterator[tuple[Array, Array]]:
+    def parts(self) -> Iterator[tuple[Any, Array]]:
         """Positions among the features, and their dense columns as rows."""
+        if self.kept is not None:
+            yield slice(None), self.kept
+            return
         for some in self.problem.blocks(np.arange(self.features.size)):
-            yield some, self.problem.columns(self.features[some]) if self.kept is None else self.kept
+            yield some, self.problem.columns(self.features[some])
 
     def points(self, x: Array, b: Array) -> tuple[Array, Array]:
         """The dual points (and ``α``) that belong to these models; rounding them is harmless."""
