@@ -108,7 +108,7 @@ def reg_settings(quick: bool = False) -> list[Instance]:
 def card_settings(quick: bool = False) -> list[Instance]:
     """Budget of 50 features: Tables 2 and 4, Figure 2."""
     features, samples, ridges = (
-        ((200, 1000), (200, 500), (1.0, 1.5)) if quick else (tuple(CARD_FEATURES), SAMPLES, RIDGES)
+        ((200, 500, 1000), (200, 500), (1.0, 1.5)) if quick else (tuple(CARD_FEATURES), SAMPLES, RIDGES)
     )
     return [Instance(SYNTHETIC, gamma, k=BUDGET, n=n, m=m) for n, m, gamma in product(features, samples, ridges)]
 

@@ -85,8 +85,7 @@ def _screening_figure(plt: Any, table: Table) -> Any:
             f"μ = {panel:g}" if key == "mu" else f"n = {panel:,} (k/n = {rows[0]['k_over_n']:.3g})", fontsize=10
         )
     axes[0][0].set_ylabel("features screened at the root, %")
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    _legend(figure, axes[0], columns=len({row["gamma"] for row in table.rows}))
     figure.suptitle(table.title.partition(": ")[2], fontsize=11)
     return figure
 
@@ -94,8 +93,8 @@ def _screening_figure(plt: Any, table: Table) -> Any:
 def _screening_panel(ax: Any, rows: list[Row], samples: list[int]) -> None:
     ridges = sorted({row["gamma"] for row in rows})
     kinds = (
-        ("screened_percent", "o", "-", "upper bound of the paper"),
-        ("screened_percent_best", "D", ":", "best model"),
+        ("screened_percent", "o", "-", "rounded model (the paper's)"),
+        ("screened_percent_best", "D", ":", "best model found"),
     )
     for number, gamma in enumerate(ridges):
         ours = {row["m"]: row for row in rows if row["gamma"] == gamma}
@@ -119,6 +118,7 @@ def _screening_panel(ax: Any, rows: list[Row], samples: list[int]) -> None:
                 elinewidth=0.9,
             )
     ax.set_xticks(range(len(samples)), [f"{m:,}" for m in samples])
+    ax.set_xlim(-0.45, len(samples) - 0.5)
     ax.set_xlabel("samples m")
     ax.set_ylim(top=100.9)
     _tidy(ax)
@@ -149,8 +149,8 @@ def _panels(table: Table) -> list[Panel]:
         return [times]
     screened_series = [
         Series("published", "published_screened_percent", None, "x", "black"),
-        Series("ours, upper bound of the paper", "screened_percent", None, "o", "#0b5394"),
-        Series("ours, best model", "screened_percent_best", None, "D", "#0b5394", filled=False),
+        Series("ours, rounded model (the paper's)", "screened_percent", None, "o", "#0b5394"),
+        Series("ours, best model found", "screened_percent_best", None, "D", "#0b5394", filled=False),
     ]
     return [Panel("features screened at the root, %", "linear", screened_series), times]
 
@@ -192,18 +192,21 @@ def _dots(plt: Any, table: Table, panels: Sequence[Panel]) -> Any:
             _series(ax, rows, series, 0.12 * (number - 0.5 * (len(panel.series) - 1)), panel.scale)
         ax.set_xscale(panel.scale)
         ax.set_xlabel(panel.title)
-        ax.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.5 / (1.8 + 0.19 * len(rows))),
-            frameon=False,
-            fontsize=8,
-            ncols=2,
-        )
         _tidy(ax)
     axes[0][0].set_yticks(range(len(rows)), [_label(row) for row in rows], fontsize=8)
     axes[0][0].set_ylim(len(rows) - 0.4, -0.6)
-    figure.suptitle(table.title, fontsize=11)
+    _legend(figure, axes[0], columns=2 * len(panels))
+    figure.suptitle(table.title.partition(", relative gap")[0], fontsize=11)
     return figure
+
+
+def _legend(figure: Any, axes: Any, columns: int) -> None:
+    """One legend below all panels, every label once."""
+    found: dict[str, Any] = {}
+    for ax in axes:
+        handles, labels = ax.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
 
 
 def _series(ax: Any, rows: list[Row], series: Series, shift: float, scale: str) -> None:

@@ -179,8 +179,8 @@ def _time_notes(rows: list[Row], choice: Choice) -> list[str]:
         f"Published seconds with screening (MOSEK, on another machine) over ours with screening in every node: "
         f"{number(factor)} in the geometric mean.",
         f"Mean seconds added up over all settings: {_totals(rows)}.",
-        f"{hits} of {solved} solves hit the time limit of {choice.time_limit:g} s; a limit counts as its full time, and "
-        "is shown as ≥. Seconds are those of the solve alone, one thread, without compilation: 'none' without "
+        f"{hits} of {solved} solves hit the time limit of {choice.time_limit:g} s; a limit counts as its full time, "
+        "and is shown as ≥. Seconds are those of the solve alone, one thread, without compilation: 'none' without "
         "screening, 'root' with screening at the root (the paper's method), 'nodes' with screening in every node.",
         *_unfinished(rows, MODES),
     ]
