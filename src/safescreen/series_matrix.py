@@ -123,39 +123,38 @@ def _lines(path: Path) -> Iterator[str]:
 
 def _parse(lines: Iterator[str], name: str) -> SeriesMatrix:
     annotations: list[tuple[str, list[str]]] = []
-    rows: list[list[str]] = []
+    rows: list[tuple[int, list[str]]] = []
     state = "before"
-    first = 0
-    for number, cells in enumerate(csv.reader(lines, delimiter="\t", quotechar='"', strict=False), start=1):
+    reader = csv.reader(lines, delimiter="\t", quotechar='"')
+    for cells in reader:
         start = cells[0].strip().lower() if cells else ""
         if state == "before" and start.startswith("!sample_"):
             annotations.append((cells[0].strip(), [cell.strip() for cell in cells[1:]]))
         elif state == "before" and start == _BEGIN:
-            state, first = "table", number
+            state = "table"
         elif state == "table" and start == _END:
             state = "after"
             break
         elif state == "table" and any(cell.strip() for cell in cells):
-            rows.append(cells)
+            rows.append((reader.line_num, cells))
     if state == "before":
         raise ValueError(f"{name} has no line {_BEGIN}: it is not a GEO series matrix.")
     if state == "table":
         raise ValueError(f"{name} ends before {_END}: the download was cut off, so get it again.")
-    return _table(rows, annotations, name, first)
+    return _table(rows, annotations, name)
 
 
-def _table(rows: list[list[str]], annotations: list[tuple[str, list[str]]], name: str, first: int) -> SeriesMatrix:
-    """The numbers between begin and end; ``first`` is the line number of the beginning."""
-    if len(rows) < 2 or len(rows[0]) < 2:
+def _table(rows: list[tuple[int, list[str]]], annotations: list[tuple[str, list[str]]], name: str) -> SeriesMatrix:
+    """The numbers between begin and end; every row comes with the number of its line."""
+    if len(rows) < 2 or len(rows[0][1]) < 2:
         raise ValueError(f"{name} has a table without probes or without samples.")
-    samples = np.array([cell.strip() for cell in rows[0][1:]], dtype=np.str_)
+    samples = np.array([cell.strip() for cell in rows[0][1][1:]], dtype=np.str_)
     values = np.empty((len(rows) - 1, samples.size))
-    for i, row in enumerate(rows[1:]):
-        line = first + 2 + i
+    for target, (line, row) in zip(values, rows[1:], strict=True):
         if len(row) != samples.size + 1:
             raise ValueError(f"{name} has {len(row) - 1} values in line {line}, but {samples.size} samples.")
-        values[i] = _numbers(row[1:], name, line)
-    probes = np.array([row[0].strip() for row in rows[1:]], dtype=np.str_)
+        target[:] = _numbers(row[1:], name, line)
+    probes = np.array([row[0].strip() for _, row in rows[1:]], dtype=np.str_)
     if np.unique(probes).size != probes.size:
         raise ValueError(f"{name} has the same probe in several lines, but every probe must appear once.")
     return SeriesMatrix(np.ascontiguousarray(values.T), probes, samples, annotations)

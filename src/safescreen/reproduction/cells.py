@@ -83,7 +83,7 @@ def seconds(kind: str) -> Text:
         total = row.get(f"{kind}_instances", 0) + row.get(f"{kind}_failed", 0)
         limits, failed = row.get(f"{kind}_at_limit", 0), row.get(f"{kind}_failed", 0)
         if limits:
-            shown = f"≥ {shown} ({limits}/{total} at limit)"
+            shown = f"≥ {shown} ({limits}/{total})"
         return f"{shown} ({failed}/{total} failed)" if failed else shown
 
     return text

@@ -7,7 +7,7 @@ from typing import Any
 
 from safescreen import datasets
 from safescreen.problem import Problem
-from safescreen.reproduction.experiments import INFORMATIVE, SNR, STAND_INS, SYNTHETIC, Instance
+from safescreen.reproduction.experiments import INFORMATIVE, REAL_RIDGES, SNR, STAND_INS, SYNTHETIC, Instance
 
 
 def make_problem(instance: Instance, genomic: str | None = None) -> Problem:
@@ -31,12 +31,12 @@ def real_data(name: str, genomic: str | None = None) -> tuple[Any, Any]:
     """A real data set, from this computer or its public source."""
     if name in STAND_INS:
         return datasets.load_local(name)
+    if name not in REAL_RIDGES:
+        raise ValueError(f"the data set is {name!r}, but must be one of {', '.join((*REAL_RIDGES, *STAND_INS))}.")
     if name == "genomic":
         found = datasets.fetch_genomic(genomic)
-    elif name == "arcene":
-        found = datasets.fetch_arcene()
     else:
-        found = datasets.fetch_newsgroups()
+        found = datasets.fetch_arcene() if name == "arcene" else datasets.fetch_newsgroups()
     return found.data, found.target
 
 

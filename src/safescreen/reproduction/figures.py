@@ -170,7 +170,7 @@ def _our_times() -> list[Series]:
 def _label(row: Row) -> str:
     """A setting in a few characters."""
     if "dataset" in row:
-        return f"{row['dataset']}{'*' if row['stands_in_for'] else ''}  μ={row['mu']:g}  γ={row['gamma']:g}"
+        return f"{row['dataset']}{' (stand-in)' if row['stands_in_for'] else ''}  μ={row['mu']:g}  γ={row['gamma']:g}"
     front = f"n={row['n']:,}  " if row.get("n") else ""
     price = f"μ={row['mu']:g}  " if row.get("mu") else ""
     return f"{front}{price}m={row['m']:,}  γ={row['gamma']:g}"

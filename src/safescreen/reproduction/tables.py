@@ -60,8 +60,8 @@ def _setting(target: str, setting: Instance) -> tuple[Row, dict[str, Any], list[
     row |= {"m": setting.m, "gamma": setting.gamma}
     columns = [
         Column("n", count("n")),
-        Column("k/n", lambda row: f"{row['k_over_n']:.3g}"),
-        Column("printed\nas", parameter("published_k_over_n")),
+        Column("k/n", lambda row: f"{row['k_over_n']:.3g}", on_screen=False),
+        Column("printed\nas k/n", parameter("published_k_over_n")),
         Column("m", count("m")),
         ridge,
     ]
@@ -180,8 +180,9 @@ def _time_notes(rows: list[Row], choice: Choice) -> list[str]:
         f"{number(factor)} in the geometric mean.",
         f"Mean seconds added up over all settings: {_totals(rows)}.",
         f"{hits} of {solved} solves hit the time limit of {choice.time_limit:g} s; a limit counts as its full time, "
-        "and is shown as ≥. Seconds are those of the solve alone, one thread, without compilation: 'none' without "
-        "screening, 'root' with screening at the root (the paper's method), 'nodes' with screening in every node.",
+        "and is shown as ≥ with the number of such instances. Seconds are those of the solve alone, one thread, "
+        "without compilation: 'none' without screening, 'root' with screening at the root (the paper's method), "
+        "'nodes' with screening in every node.",
         *_unfinished(rows, MODES),
     ]
 
