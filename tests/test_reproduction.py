@@ -43,7 +43,7 @@ from safescreen.reproduction.published import published
 from safescreen.reproduction.results import FAILED, LIMIT, OPTIMAL, Results
 from safescreen.reproduction.runner import run
 from safescreen.reproduction.tables import build
-from safescreen.reproduction.writing import as_csv, as_markdown, as_rich
+from safescreen.reproduction.writing import as_csv, as_markdown, as_report, as_rich
 
 runner = CliRunner()
 
@@ -376,6 +376,17 @@ def test_every_target_is_written_and_drawn(tmp_path, target):
     for path in draw(table, tmp_path / "figures"):
         assert path.stat().st_size > 5000
     assert sorted(p.name for p in (tmp_path / "figures").iterdir()) == [f"{target}.png", f"{target}.svg"]
+
+
+def test_report_of_everything(tmp_path):
+    choice = Choice(("table1", "figure1"), quick=True)
+    results = filled(tmp_path / "r", choice)
+    tables = [build(target, results, choice, {}) for target in choice.targets]
+    text = as_report(tables, "safescreen ...", results.machines(tasks(choice)), results.seconds(tasks(choice)), True)
+    assert "## Table 1" in text
+    assert "(figure1.png)" in text
+    assert f"safescreen {ss.__version__}" in text
+    assert results.seconds(tasks(choice)) == 2.0 * len(tasks(choice))
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,7 @@ def _reproduce(choice: Choice, everything: bool, folder: Path, jobs: int, genomi
     from safescreen.reproduction.experiments import SYNTHETIC, settings_of, tasks
     from safescreen.reproduction.results import Results
     from safescreen.reproduction.runner import run
+    from safescreen.reproduction.writing import as_report, replace_text
 
     if "yardstick" in choice.targets:
         sentence = _yardstick_problem(choice.backend)
@@ -111,8 +112,12 @@ def _reproduce(choice: Choice, everything: bool, folder: Path, jobs: int, genomi
     wanted = tasks(choice, frozenset(missing))
     results = Results(folder / "results.jsonl")
     _measure(run, wanted, results, jobs, genomic, console)
-    for table in _tables(choice, results, missing):
-        _show(table, folder, console)
+    tables = _tables(choice, results, missing)
+    drawn = [_show(table, folder, console) for table in tables]
+    if everything:
+        line = _command_line(choice, jobs)
+        report = as_report(tables, line, results.machines(wanted), results.seconds(wanted), all(drawn))
+        replace_text(folder / "README.md", report)
     console.print(f"Tables and figures are in {folder}", highlight=False)
     ours = [task for task in wanted if task.kind in ("none", "root", "nodes")]
     found = [results.shown(task) for task in ours]
@@ -139,8 +144,16 @@ def _tables(choice: Choice, results: Results, missing: dict[str, str]) -> list[T
     return [build(target, results, choice, missing) for target in choice.targets]
 
 
-def _show(table: Table, folder: Path, console: Any) -> None:
-    """One table: as CSV, Markdown, picture and on the screen."""
+def _command_line(choice: Choice, jobs: int) -> str:
+    """The command that makes the same tables."""
+    words = ["safescreen reproduce all"]
+    words += ["--quick"] if choice.quick else []
+    words += [f"--seeds {choice.seeds}"] if choice.seeds is not None else []
+    return " ".join([*words, f"--gap {choice.gap:g} --time-limit {choice.time_limit:g} --jobs {jobs}"])
+
+
+def _show(table: Table, folder: Path, console: Any) -> bool:
+    """One table: as CSV, Markdown, picture and on the screen; False if there is no picture."""
     from safescreen.reproduction.figures import draw
     from safescreen.reproduction.writing import as_csv, as_markdown, as_rich, replace_text
 
@@ -154,6 +167,8 @@ def _show(table: Table, folder: Path, console: Any) -> None:
         draw(table, folder)
     except ImportError as error:
         console.print(f"[yellow]{error}[/yellow]", highlight=False)
+        return False
+    return True
 
 
 def _yardstick_problem(backend: str) -> str | None:

@@ -88,8 +88,12 @@ class Results:
 
     def machines(self, tasks: Iterable[Task]) -> list[str]:
         """Where the results of these tasks were measured."""
-        found = {record["machine"] for task in tasks for record in self._records.get(task.key, [])}
-        return sorted(found)
+        return sorted({record["machine"] for task in tasks for record in self._records.get(task.key, [])})
+
+    def seconds(self, tasks: Iterable[Task]) -> float:
+        """What measuring these tasks took, all in all."""
+        found = (self.shown(task) for task in tasks)
+        return sum(float(result["wall"]) for result in found if result is not None)
 
 
 def _failure(result: Result) -> Result | None:

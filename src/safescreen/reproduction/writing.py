@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,20 @@ def as_markdown(table: Table) -> str:
     lines = [f"## {table.title}", "", _line(headings), "|" + "---:|" * len(headings)]
     lines += [_line([column.text(row) for column in table.columns]) for row in table.rows]
     return "\n".join([*lines, "", *(f"- {note}" for note in table.notes)]) + "\n"
+
+
+def as_report(tables: Sequence[Table], command: str, machines: Sequence[str], seconds: float, pictures: bool) -> str:
+    """Everything on one page: command, machine, tables and pictures."""
+    parts = [
+        "# Reproduction of Deza and Atamtürk (2022)\n",
+        f"Written by `{command}`. Measured on {' and '.join(machines) or 'nothing yet'}; one thread a solve. All "
+        f"measurements together took {seconds / 60.0:.0f} minutes of one core.\n",
+    ]
+    for table in tables:
+        parts.append(as_markdown(table))
+        if pictures:
+            parts.append(f"![{table.title.partition(', relative gap')[0]}]({table.name}.png)\n")
+    return "\n".join(parts)
 
 
 def _line(cells: list[str]) -> str:
