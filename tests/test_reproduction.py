@@ -314,7 +314,7 @@ def test_gaps_are_relative_to_the_optimum(tmp_path):
     table = build("table1", results, choice, {})
     assert set(cells(table, "big-M gap % ours")) == {"9.00 ± 1.41"}
     assert set(cells(table, "conic gap % ours")) == {"0.0400"}
-    assert cells(table, "big-M gap % published") == ["15.81", "20.34", "9.88", "13.51"]
+    assert cells(table, "big-M gap % paper") == ["15.81", "20.34", "9.88", "13.51"]
 
 
 def test_limits_are_shown_and_never_dropped(tmp_path):

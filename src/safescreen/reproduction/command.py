@@ -43,19 +43,21 @@ def reproduce(
     target: Annotated[Target, typer.Argument(help="A table or figure of the paper, its own pipeline, or everything.")],
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="Seeds per synthetic setting [default: 10; 3 for n = 2,941 and the yardstick]."),
+        typer.Option(min=1, help="Seeds per synthetic setting.", show_default="10; 3 for n = 2,941 and yardstick"),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A first look: 2 seeds, small settings, under a minute.")
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes; each uses one thread.")] = 1,
     time_limit: Annotated[
-        float | None, typer.Option(min=0.0, help="Seconds per solve [default: 300; 20 with --quick].")
+        float | None, typer.Option(min=0.0, help="Seconds per solve.", show_default="300; quick: 20")
     ] = None,
     gap: Annotated[float, typer.Option(min=0.0, max=0.5, help="Relative gap at which a solve is done.")] = 1e-4,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for results, tables and figures [default: reproduction, or reproduction-quick]."),
+        typer.Option(
+            help="Folder for results, tables and figures.", show_default="reproduction; quick: reproduction-quick"
+        ),
     ] = None,
     backend: Annotated[Backend, typer.Option(help="Conic solver of the yardstick.")] = Backend.clarabel,
     genomic: Annotated[

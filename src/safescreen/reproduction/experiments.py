@@ -134,8 +134,9 @@ def yardstick_settings(quick: bool = False) -> list[Instance]:
             Instance(SYNTHETIC, 1.0, k=BUDGET, n=200, m=200),
         ]
     reg = [Instance(SYNTHETIC, gamma, mu=1e-3, n=REG_FEATURES, m=m) for m, gamma in product((200, 500), (1.0, 1.5))]
-    card = [Instance(SYNTHETIC, gamma, k=BUDGET, n=200, m=m) for m, gamma in product((200, 500), (1.0, 1.5, 1.8))]
-    return reg + card
+    small = [Instance(SYNTHETIC, gamma, k=BUDGET, n=200, m=200) for gamma in RIDGES]
+    card = [Instance(SYNTHETIC, gamma, k=BUDGET, n=500, m=m) for m, gamma in product((200, 500), (1.0, 1.5))]
+    return reg + small + card
 
 
 def seeds_of(setting: Instance, choice: Choice, few: bool = False) -> list[Instance]:

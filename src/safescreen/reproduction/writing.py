@@ -71,8 +71,8 @@ def as_rich(table: Table) -> RichTable:
 
     shown = [column for column in table.columns if column.on_screen]
     rich = RichTable(title=table.title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for column in shown:
-        rich.add_column(column.heading, justify="right", overflow="fold")
+    for number, column in enumerate(shown):
+        rich.add_column(column.heading, justify="right", overflow="fold", no_wrap=number == 0)
     for row in table.rows:
         limited = any(value for name, value in row.items() if name.endswith(("_at_limit", "_failed")))
         rich.add_row(*(column.text(row) for column in shown), style="yellow" if limited else None)
