@@ -46,9 +46,9 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{max(digits - 1 - magnitude, 0)}f}"
 
 
-def significant(name: str, digits: int) -> Text:
-    """A number of the row with so many digits."""
-    return lambda row: number(row.get(name), digits)
+def as_printed(name: str) -> Text:
+    """A number of the row with the digits it has."""
+    return lambda row: OPEN if row.get(name) is None else f"{row[name]:g}"
 
 
 def fixed(name: str, decimals: int) -> Text:

@@ -27,6 +27,9 @@ At k = 50 a ratio of 0.25 means n = 200. The figures printed there come out at n
 measured.
 """
 
+LITERAL_FEATURES = 200
+"""What k/n = 0.25 means if taken literally."""
+
 REAL_RIDGES = {
     "genomic": (0.5, 1.0, 1.5),
     "arcene": (0.5, 1.0, 1.5),
