@@ -14,7 +14,7 @@ _INDEX_COLUMN = re.compile(r"__index_level_\d+__")  # what pandas calls the inde
 
 
 def read_arrow(source: Source, kind: str) -> Table:
-    """Read a file of kind ``"parquet"``, ``"arrow"`` or ``"feather"``."""
+    """Read a file of kind ``"parquet"`` or ``"arrow"``, which includes Feather."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -51,10 +51,6 @@ def _read(content: Any, kind: str) -> Any:
         import pyarrow.parquet as pq
 
         return pq.read_table(content)
-    if kind == "feather":
-        import pyarrow.feather as feather
-
-        return feather.read_table(content)
     import pyarrow as pa
 
     start = content.read(6)

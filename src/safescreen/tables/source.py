@@ -85,7 +85,7 @@ def check_readable(path: Path) -> None:
 
 
 def kind_of(source: Source) -> str:
-    """The format by content rather than by name: ``"text"``, ``"npz"``, ``"parquet"``, ``"arrow"`` or ``"feather"``."""
+    """The format by content rather than by name: ``"text"``, ``"npz"``, ``"parquet"`` or ``"arrow"``."""
     head = source.head
     if not head.strip():
         raise ValueError(f"{source.name} is empty, but rows with a target and features are needed.")
@@ -93,7 +93,6 @@ def kind_of(source: Source) -> str:
         (b"PAR1", "parquet"),
         (b"ARROW1", "arrow"),
         (b"\xff\xff\xff\xff", "arrow"),
-        (b"FEA1", "feather"),
         (b"PK\x03\x04", "npz"),
     ):
         if head.startswith(magic):
@@ -107,6 +106,8 @@ def _refuse_other_formats(source: Source, head: bytes) -> None:
     other = None
     if head.startswith(b"\x93NUMPY"):
         other = "a single NumPy array: save X and y together with numpy.savez"
+    elif head.startswith(b"FEA1"):
+        other = "a Feather file of the old version 1: write it again"
     elif head.startswith(b"\xd0\xcf\x11\xe0"):
         other = "an old Excel workbook: save it as CSV"
     elif start.startswith((b"{", b"[")):

@@ -1,8 +1,4 @@
-"""CSV and its relatives, with the standard library and NumPy alone.
-
-The common case, nothing but numbers, goes through one pass at C speed. Only the pieces of a file in which that fails
-are looked at column by column.
-"""
+"""CSV and its relatives, with the standard library and NumPy alone: what kind of text it is, and the table."""
 
 from __future__ import annotations
 
@@ -12,34 +8,17 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
-from typing import NamedTuple
+from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 
+from .columns import MISSING, FloatArray, Layout, is_blank, open_lines, read_columns, split_fields
 from .source import Source
-from .table import Table, Texts, count, default_names, listed
-
-FloatArray = npt.NDArray[np.float64]
-
-MISSING = frozenset(("", "?", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NAN", "NULL", "null"))
-"""Fields that stand for a missing value."""
+from .table import Table, Texts, default_names, listed
 
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 _DELIMITERS = "\t;,"
 _SAMPLE_ROWS = 20
-_FIELDS_AT_ONCE = 500_000
-_LONGEST_FIELD = 10_000_000
-
-
-class _Layout(NamedTuple):
-    """How a text file is to be read."""
-
-    encoding: str
-    delimiter: str
-    names: list[str] | None  # None without a header; the names of row numbers and the like are empty
-    n_columns: int
 
 
 def read_text(source: Source, header: bool | None = None, labels: Collection[str] = ()) -> Table:
@@ -58,7 +37,7 @@ def read_text(source: Source, header: bool | None = None, labels: Collection[str
     with _clear_errors(source):
         layout = _find_layout(source, header)
         kept = _positions(layout, labels)
-        matrix, texts = _read_columns(source, layout, kept)
+        matrix, texts = read_columns(source, layout, kept)
     if matrix.shape[0] == 0:
         raise ValueError(f"{source.name} has a header but no rows of data.")
     return _make_table(source, layout, matrix, texts, kept)
@@ -88,23 +67,23 @@ def _clear_errors(source: Source) -> Iterator[None]:
 # --- what kind of text file it is
 
 
-def _find_layout(source: Source, header: bool | None) -> _Layout:
+def _find_layout(source: Source, header: bool | None) -> Layout:
     encoding = "utf-16" if source.head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     delimiter = _find_delimiter(source, encoding)
-    with _rows(source, encoding, delimiter) as reader:
-        sample = list(islice((row for row in reader if not _is_blank(row)), _SAMPLE_ROWS))
+    with open_lines(source, encoding) as lines:
+        sample = list(islice((row for row in split_fields(lines, delimiter) if not is_blank(row)), _SAMPLE_ROWS))
     if not sample:
         raise ValueError(f"{source.name} is empty, but rows with a target and features are needed.")
     first, rest = [field.strip() for field in sample[0]], sample[1:]
     if header is None:
         header = _looks_like_header(first, rest)
     if not header:
-        return _Layout(encoding, delimiter, None, len(first))
+        return Layout(encoding, delimiter, None, len(first))
     if rest and len(rest[0]) == len(first) + 1:
         trailing = all(not row[-1].strip() for row in rest)
         first = [*first, ""] if trailing else ["", *first]  # or the rows start with names, as R writes them
     _refuse_duplicates(source, first)
-    return _Layout(encoding, delimiter, first, len(first))
+    return Layout(encoding, delimiter, first, len(first))
 
 
 def _find_delimiter(source: Source, encoding: str) -> str:
@@ -160,7 +139,7 @@ def _refuse_duplicates(source: Source, names: Sequence[str]) -> None:
         )
 
 
-def _positions(layout: _Layout, wanted: Collection[str]) -> set[int]:
+def _positions(layout: Layout, wanted: Collection[str]) -> set[int]:
     """Where those of the wanted columns are that exist; who needs the others will say so."""
     positions = set()
     for column in wanted:
@@ -171,155 +150,10 @@ def _positions(layout: _Layout, wanted: Collection[str]) -> set[int]:
     return positions
 
 
-# --- rows
-
-
-class _Lines:
-    """The lines of a text; notices underscores, which Python would accept in numbers."""
-
-    def __init__(self, text: io.TextIOWrapper) -> None:
-        self._text = text
-        self.underscore = False
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._text:
-            if "_" in line:
-                self.underscore = True
-            yield line
-
-
-class _Reader:
-    """Rows, and whether the rows since the last question may hold underscores."""
-
-    def __init__(self, text: io.TextIOWrapper, delimiter: str) -> None:
-        self._lines = _Lines(text)
-        self._rows = csv.reader(iter(self._lines), delimiter=delimiter, skipinitialspace=True)
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return iter(self._rows)
-
-    @property
-    def line(self) -> int:
-        """The number of the line read last."""
-        return self._rows.line_num
-
-    def had_underscore(self) -> bool:
-        """Whether there was an underscore since the last call."""
-        found, self._lines.underscore = self._lines.underscore, False
-        return found
-
-
-@contextmanager
-def _rows(source: Source, encoding: str, delimiter: str) -> Iterator[_Reader]:
-    csv.field_size_limit(_LONGEST_FIELD)
-    with source.open() as raw, io.TextIOWrapper(raw, encoding=encoding, newline="") as text:
-        yield _Reader(text, delimiter)
-
-
-def _is_blank(row: Sequence[str]) -> bool:
-    return not row or (len(row) == 1 and not row[0].strip())
-
-
-def _read_columns(source: Source, layout: _Layout, kept: set[int]) -> tuple[FloatArray, dict[int, Texts]]:
-    """All columns; those that turn out to be text are read in a second pass, from their first field on."""
-    textual = set(kept)
-    while True:
-        matrix, texts, found = _read_pass(source, layout, textual)
-        if not found:
-            return matrix, texts
-        textual |= found
-
-
-def _read_pass(source: Source, layout: _Layout, textual: set[int]) -> tuple[FloatArray, dict[int, Texts], set[int]]:
-    """One pass over the file: numbers, the columns known to be text, and which others are."""
-    width = layout.n_columns
-    at_once = max(_FIELDS_AT_ONCE // width, 1)
-    pieces: list[FloatArray] = []
-    texts: dict[int, list[str | None]] = {j: [] for j in sorted(textual)}
-    found: set[int] = set()
-    with _rows(source, layout.encoding, layout.delimiter) as reader:
-        rows = (row for row in reader if row)
-        if layout.names is not None:
-            next(row for row in rows if not _is_blank(row))
-        reader.had_underscore()
-        while chunk := list(islice(rows, at_once)):
-            if set(map(len, chunk)) != {width}:
-                chunk = [row for row in chunk if not _is_blank(row)]
-                if any(len(row) != width for row in chunk):
-                    raise _ragged(source, layout)
-            piece, new = _convert(chunk, width, textual, reader.had_underscore(), texts)
-            found |= new
-            if found and not pieces:
-                break  # little is lost by starting again
-            pieces.append(piece)
-    matrix = np.concatenate(pieces) if pieces else np.empty((0, width))
-    return matrix, {j: np.array(values, dtype=object) for j, values in texts.items()}, found
-
-
-def _convert(
-    chunk: list[list[str]], width: int, textual: set[int], underscore: bool, texts: dict[int, list[str | None]]
-) -> tuple[FloatArray, set[int]]:
-    """Some rows as numbers; texts are added to those before them."""
-    if not textual and not underscore:
-        try:
-            fields = chain.from_iterable(chunk)
-            return np.fromiter(map(float, fields), np.float64, count=len(chunk) * width).reshape(-1, width), set()
-        except ValueError:
-            pass
-    values = np.full((len(chunk), width), np.nan)
-    found = set()
-    for j, column in enumerate(zip(*chunk, strict=True)):
-        if j in textual:
-            texts[j] += _as_texts(column)
-            continue
-        numbers = _as_numbers(column, underscore)
-        if numbers is None:
-            found.add(j)
-        else:
-            values[:, j] = numbers
-    return values, found
-
-
-def _as_texts(column: Sequence[str]) -> list[str | None]:
-    stripped = (field.strip() for field in column)
-    return [None if field in MISSING else field for field in stripped]
-
-
-def _as_numbers(column: Sequence[str], underscore: bool) -> FloatArray | None:
-    """A column as numbers, or None if it has anything else."""
-    if underscore and any("_" in field for field in column):
-        return None
-    try:
-        return np.fromiter(map(float, column), np.float64, count=len(column))
-    except ValueError:
-        pass
-    filled = ("nan" if field.strip() in MISSING else field for field in column)
-    try:
-        return np.fromiter(map(float, filled), np.float64, count=len(column))
-    except ValueError:
-        return None
-
-
-def _ragged(source: Source, layout: _Layout) -> ValueError:
-    """The sentence about the first row of another length."""
-    width = layout.n_columns
-    with _rows(source, layout.encoding, layout.delimiter) as reader:
-        rows = (row for row in reader if not _is_blank(row))
-        if layout.names is not None:
-            next(rows)
-        for row in rows:
-            if len(row) != width:
-                return ValueError(
-                    f"{source.name} has {count(len(row), 'field')} in line {reader.line}, but {width:,} in the first "
-                    "line: every row needs the same number of fields."
-                )
-    raise AssertionError("The rows are not ragged after all.")
-
-
 # --- the table
 
 
-def _make_table(source: Source, layout: _Layout, matrix: FloatArray, texts: dict[int, Texts], kept: set[int]) -> Table:
+def _make_table(source: Source, layout: Layout, matrix: FloatArray, texts: dict[int, Texts], kept: set[int]) -> Table:
     notes: list[str] = []
     for j in [j for j in texts if j not in kept]:
         numbers = _booleans(texts[j])
