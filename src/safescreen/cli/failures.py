@@ -82,8 +82,18 @@ def _about_usage(error: Any) -> str:
         known = [name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)]
         wanted, options = error.option_name, [name for name in known if name.startswith("-")]
         return f"{context.command_path} has no option {wanted}: did you mean {_nearest(wanted, options)}?"
+    typed = _typed_value(error)
+    if typed is not None:
+        kind = "an integer" if "integer" in error.message else "a number" if "number" in error.message else "different"
+        return f"{error.param.opts[0]} is {typed!r}, but must be {kind}."
     message = error.format_message().strip()
     return message if message.endswith(("?", "!")) else f"{message.rstrip('.')}."
+
+
+def _typed_value(error: Any) -> Any:
+    """The value that could not be understood, where the cause knows it."""
+    causes = getattr(error.__cause__, "errors", None)
+    return causes()[0].get("input") if callable(causes) and getattr(error, "param", None) is not None else None
 
 
 def _nearest(wanted: str, known: list[str]) -> str:

@@ -59,7 +59,7 @@ def fit(
     check_parameters(k, mu, gamma)
     Settings(gap, time_limit, node_limit, screening, threads).checked()
     check_outputs((data, test), model=model, proof=proof, report=report)
-    loaded = load(data, reading_from(target, weights, exclude, impute, one_hot, drop_missing, header))
+    loaded = load(data, reading_from(target, weights, exclude, impute, one_hot, drop_missing, header), include)
     problem = make_problem(
         loaded, k, mu, gamma, include=include, fit_intercept=not no_intercept, standardize=not no_standardize
     )

@@ -44,12 +44,15 @@ def reading_from(
     return Reading(target, weights, tuple(exclude or ()), impute, one_hot, drop_missing, header).checked()
 
 
-def load(path: str, reading: Reading) -> Loaded:
+def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> Loaded:
     """Read a file with training data."""
     from ..tables import prepare, read_table
 
     table = read_table(path, header=reading.header, labels=reading.labels)
     reading = replace(reading, exclude=tuple(split_names(reading.exclude, table.names)))
+    both = set(split_names(include, table.names)) & set(reading.exclude)
+    if both:
+        raise ValueError(f"--include and --exclude share {sorted(both)[0]!r}, but must be disjoint.")
     loaded = Loaded(table, prepare(table, reading))
     _check_two_classes(loaded)
     return loaded

@@ -67,7 +67,7 @@ def path(
     Settings(gap, time_limit, n_threads=threads).checked()
     check_outputs((data, test), output=output, plot=plot)
     check_plot(plot)
-    loaded = load(data, reading_from(target, weights, exclude, impute, one_hot, drop_missing, header))
+    loaded = load(data, reading_from(target, weights, exclude, impute, one_hot, drop_missing, header), include)
     values, notes = clipped(name, values, len(loaded.data.encoding.inputs))
     held_out = None if test is None else load_test(test, loaded)
     problem = make_problem(

@@ -44,7 +44,7 @@ def screen(
 
     check_parameters(k, mu, gamma)
     check_outputs((data,), output=output)
-    loaded = load(data, reading_from(target, weights, exclude, impute, one_hot, drop_missing, header))
+    loaded = load(data, reading_from(target, weights, exclude, impute, one_hot, drop_missing, header), include)
     problem = make_problem(
         loaded, k, mu, gamma, include=include, fit_intercept=not no_intercept, standardize=not no_standardize
     )

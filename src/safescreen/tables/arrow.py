@@ -26,7 +26,7 @@ def read_arrow(source: Source, kind: str) -> Table:
     try:
         table = _read(content, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
+        reason = " ".join(str(error).split()).partition(". ")[0].rstrip(".")
         raise ValueError(f"{source.name} is truncated or damaged ({reason}).") from None
     chosen = [j for j, name in enumerate(table.column_names) if not _INDEX_COLUMN.fullmatch(name)]
     names = [str(table.column_names[j]) for j in chosen]

@@ -89,7 +89,7 @@ def _find_layout(source: Source, header: bool | None) -> Layout:
 def _find_delimiter(source: Source, encoding: str) -> str:
     """Tab, semicolon or comma: the one that splits the first lines into equally many fields."""
     with source.open() as raw, io.TextIOWrapper(raw, encoding=encoding, newline="") as text:
-        lines = [line for line in islice(text, _SAMPLE_ROWS) if line.strip()]
+        lines = [line for line in islice(text, _SAMPLE_ROWS) if line.strip()] or [""]
     counts = {delimiter: [_count_outside_quotes(line, delimiter) for line in lines] for delimiter in _DELIMITERS}
     for delimiter, found in counts.items():
         if len(set(found)) == 1 and found[0] > 0:
