@@ -57,7 +57,7 @@ def _options(
 for _command in (demo, fit, screen, predict, path, cv, verify):
     app.command()(_command)
 if find_spec("safescreen.reproduction") is not None:
-    app.command("reproduce")(import_module("safescreen.reproduction").command)
+    app.command()(import_module("safescreen.reproduction.command").reproduce)
 
 
 def main() -> None:

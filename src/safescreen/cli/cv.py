@@ -163,7 +163,8 @@ def _cross_validate(chooser: L0LogisticRegressionCV, loaded: Loaded, quiet: bool
 def _rows(chooser: L0LogisticRegressionCV) -> list[dict[str, Any]]:
     """One record per candidate."""
     results: dict[str, npt.NDArray[Any]] = chooser.cv_results_
-    names = [name for name in results if name != "params"]
+    names = [*(name for name in results if name.startswith("param_")), "mean_test_score", "std_test_score"]
+    names += [name for name in results if name not in (*names, "params")]
     shown = {name: name.removeprefix("param_") for name in names}
     return [{shown[name]: results[name][i].item() for name in names} for i in range(len(results["params"]))]
 

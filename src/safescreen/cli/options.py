@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    pass
 
 _DATA, _PROBLEM, _SEARCH, _OUTPUT = "Data", "Problem", "Search", "Output"
 
@@ -17,8 +14,10 @@ def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
     """The data's column names, for the shell's completion; a file that cannot be read completes nothing."""
     from ..tables import column_names
 
+    typed = [context.params.get("data"), *context.args]  # an option without a value leaves the rest unparsed
+    files = [str(word) for word in typed if word and Path(word).is_file()]
     try:
-        names = column_names(str(context.params.get("data")))
+        names = column_names(files[0]) if files else []
     except (ValueError, OSError, ImportError):
         return []
     return [name for name in names if name.startswith(incomplete)]
@@ -112,7 +111,7 @@ Mu = Annotated[
 ]
 Gamma = Annotated[
     float,
-    typer.Option(help="Ridge parameter: small values shrink more.", rich_help_panel=_PROBLEM),
+    typer.Option(help="Ridge parameter: 1 shrinks strongly; for prediction try 10 to 1000.", rich_help_panel=_PROBLEM),
 ]
 NoIntercept = Annotated[bool, typer.Option("--no-intercept", help="Without an intercept.", rich_help_panel=_PROBLEM)]
 NoStandardize = Annotated[

@@ -61,7 +61,7 @@ def path(
     from .inputs import load, load_test, make_problem, reading_from
     from .outputs import check_outputs, check_plot, print_json, write_csv, write_plot
     from .ranges import clipped, parse_grid
-    from .show import make_console, show_files, show_notes
+    from .show import make_console, settings_line, show_files, show_notes
 
     name, values, fixed = parse_grid(k, mu, gamma)
     Settings(gap, time_limit, n_threads=threads).checked()
@@ -79,7 +79,8 @@ def path(
     )
     console = make_console(quiet or json)
     show_notes(console, [*loaded.data.notes, *notes])
-    console.print(_question(loaded, problem, name, fixed))
+    console.print(_question(loaded, problem, name))
+    console.print(settings_line(problem, without=name))
     solutions = solve_along(
         problem, name, values, rel_gap=gap, time_limit=time_limit, n_threads=threads, progress=not quiet
     )
@@ -98,14 +99,13 @@ def path(
         raise typer.Exit(LIMIT_HIT)
 
 
-def _question(loaded: Loaded, problem: Problem, name: str, fixed: dict[str, Any]) -> str:
+def _question(loaded: Loaded, problem: Problem, name: str) -> str:
     from rich.markup import escape
 
     aim = escape(f"{loaded.target} = {problem.classes[1]}")
-    rest = ", ".join(f"{key} = {value:g}" for key, value in fixed.items() if key != name and value is not None)
     return (
         f"[bold]Which of {problem.n_features:,} features[/bold] best predict [bold]{aim}[/bold], for each {name}? "
-        f"({problem.n_samples:,} rows; {rest or 'no price'})"
+        f"({problem.n_samples:,} rows)"
     )
 
 

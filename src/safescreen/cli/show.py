@@ -58,18 +58,18 @@ def question(loaded: Loaded, problem: Problem) -> str:
     return f"[bold]{which}[/bold]{price} best predict [bold]{aim}[/bold]? ({problem.n_samples:,} rows)"
 
 
-def settings_line(problem: Problem) -> str:
-    """The rest of the problem."""
-    parts = [
-        f"gamma = {problem.gamma:g}",
-        "standardised" if problem.standardize else "not standardised",
-        "with intercept" if problem.fit_intercept else "without intercept",
-    ]
-    if problem.include.size:
-        parts.append(f"{problem.include.size} included beforehand")
-    if problem.weights.min() < problem.weights.max():
-        parts.append("weighted")
-    return f"[dim]{', '.join(parts)}[/dim]"
+def settings_line(problem: Problem, without: str = "") -> str:
+    """The rest of the problem, but for a parameter that varies."""
+    parts = {
+        "k": f"at most {problem.k} features" if without and problem.k < problem.n_features else "",
+        "mu": f"mu = {problem.mu:g}" if without and problem.mu > 0.0 else "",
+        "gamma": f"gamma = {problem.gamma:g}",
+        "scaling": "standardised" if problem.standardize else "not standardised",
+        "intercept": "with intercept" if problem.fit_intercept else "without intercept",
+        "include": f"{problem.include.size} included beforehand" if problem.include.size else "",
+        "weights": "weighted" if problem.weights.min() < problem.weights.max() else "",
+    }
+    return f"[dim]{', '.join(part for name, part in parts.items() if part and name != without)}[/dim]"
 
 
 def show_notes(console: Console, notes: Iterable[str]) -> None:

@@ -47,8 +47,7 @@ def verify(
     check_readable(proof)
     reading = reading_from(target, weights, exclude, impute, one_hot, drop_missing, header)
     loaded = load(data, reading if model is None else _reading_of(model, target))
-    weighted: dict[str, Any] = {} if loaded.data.weights is None else {"sample_weight": loaded.data.weights}
-    result = ss.verify(proof, loaded.data.X, loaded.data.y, **weighted)
+    result = ss.verify(proof, loaded.data.X, loaded.data.y)
     console = make_console(quiet or json)
     show_notes(console, loaded.data.notes)
     _show(console, result)
