@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import json
 import os
 import re
@@ -16,7 +17,8 @@ from typer.testing import CliRunner
 import safescreen as ss
 from safescreen import cli, records
 
-runner = CliRunner()
+_SEPARATE = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
+runner = CliRunner(**_SEPARATE)  # older versions mix the streams
 
 GOOD = "age,colour,n,w,label\n" + "".join(
     f"{20 + i},{'red' if i % 3 else 'blue'},{i % 4},{1 + i % 2},{'yes' if i % 5 < 2 else 'no'}\n" for i in range(30)

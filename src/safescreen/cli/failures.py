@@ -84,8 +84,8 @@ def _about_usage(error: Any) -> str:
         return f"{context.command_path} has no option {wanted}: did you mean {_nearest(wanted, options)}?"
     typed = _typed_value(error)
     if typed is not None:
-        kind = "an integer" if "integer" in error.message else "a number" if "number" in error.message else "different"
-        return f"{error.param.opts[0]} is {typed!r}, but must be {kind}."
+        allowed = error.message.removeprefix("Input should be ").partition(", unable")[0].rstrip(".")
+        return f"{error.param.opts[0]} is {typed!r}, but must be {allowed}."
     message = error.format_message().strip()
     return message if message.endswith(("?", "!")) else f"{message.rstrip('.')}."
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import options as o
+
+if TYPE_CHECKING:
+    from .inputs import Loaded
 
 
 def fit(
@@ -54,7 +57,7 @@ def fit(
     from .inputs import check_parameters, load, load_test, make_problem, reading_from
     from .outputs import check_outputs, print_json
     from .results import Result
-    from .show import make_console, question, settings_line, show_files, show_notes
+    from .show import make_console, plain, question, settings_line, show_files, show_notes
 
     check_parameters(k, mu, gamma)
     Settings(gap, time_limit, node_limit, screening, threads).checked()
@@ -86,8 +89,27 @@ def fit(
         ss.report(solution, report, test=held_out, proof=proof, title=f"{loaded.target} in {loaded.table.source}")
     result.show(console)
     show_files(console, model=model, proof=proof, report=report)
+    if proof is not None:
+        console.print(f"[dim]Check it with[/dim] {plain(_check_command(proof, data, loaded, model))}", soft_wrap=True)
     if json:
         files = {"model": model, "proof": proof, "report": report}
         print_json({"data": data, **result.document(), "files": files, "notes": loaded.data.notes})
     if solution.status != "optimal":
         raise typer.Exit(LIMIT_HIT)
+
+
+def _check_command(proof: Path, data: str, loaded: Loaded, model: Path | None) -> str:
+    """The command that checks the proof: it has to read the data in the same way."""
+    import shlex
+
+    reading = loaded.data.encoding.reading
+    words = ["safescreen", "verify", str(proof), data]
+    if model is not None:
+        return shlex.join([*words, "--model", str(model)])
+    words += [] if reading.target is None else ["--target", reading.target]
+    words += [] if reading.weights is None else ["--weights", reading.weights]
+    words += [word for name in reading.exclude for word in ("--exclude", name)]
+    words += [] if reading.impute is None else ["--impute", reading.impute]
+    flags = {"--one-hot": reading.one_hot, "--drop-missing": reading.drop_missing}
+    flags |= {"--header": reading.header is True, "--no-header": reading.header is False}
+    return shlex.join([*words, *(flag for flag, given in flags.items() if given)])

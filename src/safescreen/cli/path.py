@@ -100,9 +100,9 @@ def path(
 
 
 def _question(loaded: Loaded, problem: Problem, name: str) -> str:
-    from rich.markup import escape
+    from .show import plain
 
-    aim = escape(f"{loaded.target} = {problem.classes[1]}")
+    aim = plain(f"{loaded.target} = {problem.classes[1]}")
     return (
         f"[bold]Which of {problem.n_features:,} features[/bold] best predict [bold]{aim}[/bold], for each {name}? "
         f"({problem.n_samples:,} rows)"
@@ -145,8 +145,9 @@ def _rows(found: L0Path, scores: dict[str, list[Scores]]) -> list[dict[str, Any]
 def _show(console: Any, found: L0Path, scores: dict[str, list[Scores]]) -> None:
     """One line per point: what changes from one to the next is what people look for."""
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
+
+    from .show import plain
 
     what = "held_out" if "held_out" in scores else "training"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -167,7 +168,7 @@ def _show(console: Any, found: L0Path, scores: dict[str, list[Scores]]) -> None:
         gap = f"{100.0 * solution.gap:.3f}"
         row = [f"{value:g}"] + ([str(len(names))] if found.parameter != "k" else [])
         row += [f"{solution.objective:.6f}", gap if solution.status == "optimal" else f"[yellow]{gap}[/yellow]"]
-        row += [f"{scores[what][i].auc:.4f}", f"{solution.seconds:.2f}", escape(", ".join(changes))]
+        row += [f"{scores[what][i].auc:.4f}", f"{solution.seconds:.2f}", plain(", ".join(changes))]
         table.add_row(*row)
     console.print(table)
     open_points = sum(status != "optimal" for status in found.statuses)

@@ -78,8 +78,9 @@ def _rows(problem: Problem, screening: Screening) -> list[tuple[str, str, float]
 def _show(console: Any, rows: list[tuple[str, str, float]], top: int) -> None:
     """The features of each kind with the largest margins."""
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
+
+    from .show import plain
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("feature", overflow="fold")
@@ -90,7 +91,7 @@ def _show(console: Any, rows: list[tuple[str, str, float]], top: int) -> None:
         chosen = sorted((row for row in rows if row[1] == decision), key=lambda row: -row[2])
         for name, what, margin in chosen[:top]:
             shown = "decided beforehand" if margin == float("inf") else f"{margin:+.3g}"
-            table.add_row(escape(name), f"[{styles[what]}]{what}[/]" if styles[what] else what, shown)
+            table.add_row(plain(name), f"[{styles[what]}]{what}[/]" if styles[what] else what, shown)
         if 0 < top < len(chosen):
             table.add_row(f"[dim]and {len(chosen) - top:,} more[/dim]", f"[dim]{decision}[/dim]", "")
     if top:

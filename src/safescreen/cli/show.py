@@ -30,7 +30,14 @@ def make_console(quiet: bool = False, stderr: bool = False) -> Console:
     """A console without guesses about what numbers mean; colours vanish when piped."""
     from rich.console import Console
 
-    return Console(quiet=quiet, stderr=stderr, highlight=False, file=sys.stderr if stderr else sys.stdout)
+    return Console(quiet=quiet, highlight=False, emoji=False, file=sys.stderr if stderr else sys.stdout)
+
+
+def plain(text: object) -> str:
+    """Names, labels and paths as they are: no markup, nothing that a terminal would obey."""
+    from rich.markup import escape
+
+    return escape("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text)))
 
 
 def screening_line(screening: Screening, seconds: bool = True) -> str:
@@ -45,8 +52,6 @@ def screening_line(screening: Screening, seconds: bool = True) -> str:
 
 def question(loaded: Loaded, problem: Problem) -> str:
     """The problem in words."""
-    from rich.markup import escape
-
     positive = problem.classes[1]
     if problem.k < problem.n_features:
         which = f"Which {problem.k} of {problem.n_features:,} features"
@@ -54,7 +59,7 @@ def question(loaded: Loaded, problem: Problem) -> str:
     else:
         which = f"Which of {problem.n_features:,} features"
         price = f", at a price of {problem.mu:g} each," if problem.mu > 0.0 else ""
-    aim = escape(f"{loaded.target} = {positive}")
+    aim = plain(f"{loaded.target} = {positive}")
     return f"[bold]{which}[/bold]{price} best predict [bold]{aim}[/bold]? ({problem.n_samples:,} rows)"
 
 
@@ -74,25 +79,20 @@ def settings_line(problem: Problem, without: str = "") -> str:
 
 def show_notes(console: Console, notes: Iterable[str]) -> None:
     """What happened to the data."""
-    from rich.markup import escape
-
     for note in notes:
-        console.print(f"[yellow]Note:[/yellow] {escape(note)}")
+        console.print(f"[yellow]Note:[/yellow] {plain(note)}")
 
 
 def show_files(console: Console, **files: Path | None) -> None:
     """What was written where."""
-    from rich.markup import escape
-
     for what, path in files.items():
         if path is not None:
-            console.print(f"{what.capitalize()} written to [bold]{escape(str(path))}[/bold]", soft_wrap=True)
+            console.print(f"{what.capitalize()} written to [bold]{plain(path)}[/bold]", soft_wrap=True)
 
 
 def features_table(solution: Solution, spread: Any) -> Table:
     """The chosen features, those that matter most first."""
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -102,7 +102,7 @@ def features_table(solution: Solution, spread: Any) -> Table:
     support, names = solution.support.tolist(), solution.feature_names
     effects = [solution.coef[j] * s for j, s in zip(support, spread, strict=True)]
     for i in sorted(range(len(support)), key=lambda i: -abs(effects[i])):
-        table.add_row(escape(names[i]), f"{solution.coef[support[i]]:.4g}", odds_ratio(effects[i]))
+        table.add_row(plain(names[i]), f"{solution.coef[support[i]]:.4g}", odds_ratio(effects[i]))
     table.add_row("[dim]intercept[/dim]", f"{solution.intercept:.4g}", "")
     return table
 

@@ -74,12 +74,10 @@ def _reading_of(model: Path, target: str | None) -> Any:
 
 
 def _show(console: Any, result: Any) -> None:
-    from rich.markup import escape
-
-    from .show import grid
+    from .show import grid, plain
 
     if not result.valid:
-        console.print(f"[bold red]The proof does not hold[/bold red]: {escape(str(result.reason))}")
+        console.print(f"[bold red]The proof does not hold[/bold red]: {plain(result.reason)}")
         console.print("[dim]The data must be the same, and be read with the same options, as for fit.[/dim]")
         return
     console.print("[bold green]The proof holds[/bold green]: no model is better than the lower bound says.")

@@ -80,7 +80,8 @@ def check_readable(path: Path) -> None:
     if not path.exists():
         folder = path.parent
         names = [entry.name for entry in folder.iterdir() if entry.is_file()] if folder.is_dir() else []
-        hint = f": did you mean {str(folder / nearest(path.name, names))!r}?" if names else "."
+        similar = nearest(path.name, names, cutoff=0.6)
+        hint = f": did you mean {str(folder / similar)!r}?" if similar else "."
         raise ValueError(f"{path} does not exist{hint}")
 
 

@@ -88,12 +88,12 @@ def default_names(n_columns: int, first: int = 0) -> list[str]:
     return [f"x{j}" for j in range(first, first + n_columns)]
 
 
-def nearest(wanted: str, names: Iterable[str]) -> str:
-    """The name most like the one a user typed; case matters less than letters."""
+def nearest(wanted: str, names: Iterable[str], cutoff: float = 0.0) -> str:
+    """The name most like the one a user typed, empty if none is; case matters less than letters."""
     known = list(names)
     folded = [name.casefold() for name in known]
-    best = difflib.get_close_matches(wanted.casefold(), folded, n=1, cutoff=0.0)
-    return known[folded.index(best[0])]
+    best = difflib.get_close_matches(wanted.casefold(), folded, n=1, cutoff=cutoff)
+    return known[folded.index(best[0])] if best else ""
 
 
 def listed(items: Sequence[str], limit: int = 5) -> str:
