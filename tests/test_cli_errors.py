@@ -272,7 +272,7 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
     # outputs
     "no folder for the model": (numbers, [*FIT, "--k", "1", "--model", "no/m.json"], "there is no folder no: make it"),
     "model is a folder": (numbers, [*FIT, "--k", "1", "--model", "."], "that is a folder"),
-    "model over the data": (numbers, [*FIT, "--k", "1", "--model", "data.csv"], "that is the data already"),
+    "model over the data": (numbers, [*FIT, "--k", "1", "--model", "data.csv"], "that is an input already"),
     "one file for two": (
         numbers,
         [*FIT, "--k", "1", "--model", "x", "--report", "x"],
@@ -332,7 +332,7 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
     "output over the model": (
         model,
         ["predict", "model.json", "data.csv", "--output", "model.json"],
-        "that is the data already",
+        "that is an input already",
     ),
     # paths and cross-validation
     "bad range": (numbers, ["path", *FIT[1:], "--k", "1-5"], "--k is '1-5', but must be a range or list of integers"),

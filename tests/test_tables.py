@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import io
 import lzma
@@ -13,6 +14,8 @@ import threading
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
@@ -197,6 +200,44 @@ def test_labels_anywhere(tmp_path, monkeypatch, place):
     data = prepare(read_table(path, labels=(str(place),)), Reading(target=str(place)))
     np.testing.assert_array_equal(data.X, values)
     assert data.y.tolist() == labels
+
+
+PLAIN = st.floats(allow_nan=False, allow_infinity=False).map(repr) | st.integers(-(10**20), 10**20).map(str)
+ODD = st.sampled_from(
+    ["", " ", "NA", "?", "nan", "1_0", "x", " 7", "8 ", "1e5", "+3", ".5", "0x1", "1,5", 'a"b', "ü", "-"]
+)
+
+
+def expected_column(fields: list[str]) -> tuple[list[float], list[str | None] | None]:
+    """What a column means, read one field at a time."""
+    missing = {"", "?", "NA", "nan"}
+    stripped = [field.strip() for field in fields]
+    try:
+        if any("_" in field for field in stripped):
+            raise ValueError
+        return [float("nan") if field in missing else float(field) for field in stripped], None
+    except ValueError:
+        return [float("nan")] * len(fields), [None if field in missing else field for field in stripped]
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), delimiter=st.sampled_from(",;\t"), at_once=st.sampled_from([3, 10, 500_000]))
+def test_any_table(tmp_path_factory, data, delimiter, at_once):
+    """Whatever is in a file, the fast and the slow way agree with reading it field by field."""
+    width = data.draw(st.integers(2, 4))
+    rows = data.draw(st.lists(st.lists(PLAIN | ODD, min_size=width, max_size=width), min_size=1, max_size=12))
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerow([f"c{j}" for j in range(width)])
+    writer.writerows(rows)
+    path = write(tmp_path_factory.mktemp("any") / "data.csv", text.getvalue())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("safescreen.tables.columns._FIELDS_AT_ONCE", at_once)
+        table = read_table(path)
+    for j in range(width):
+        numbers, texts = expected_column([row[j] for row in rows])
+        np.testing.assert_array_equal(table.matrix[:, j], numbers)
+        assert (table.texts[j].tolist() if j in table.texts else None) == texts
 
 
 def test_column_names_alone(tmp_path):

@@ -105,16 +105,16 @@ def cv(
     solution = ss.solve(problem, rel_gap=gap, time_limit=time_limit, n_threads=threads, progress=not quiet)
     result = Result(loaded, solution)
     rows = _rows(chooser)
+    _show(console, chooser, scoring)
+    result.show(console)
+    if shortfall:
+        console.print(f"[yellow]{shortfall}[/yellow]")
     if model is not None:
         result.write_model(model, rel_gap=gap, time_limit=time_limit, n_threads=threads)
     if output is not None:
         write_csv(output, list(rows[0]), [list(row.values()) for row in rows])
     if plot is not None:
         write_plot(plot, lambda: ss.CVDisplay.from_estimator(chooser))
-    _show(console, chooser, scoring)
-    result.show(console)
-    if shortfall:
-        console.print(f"[yellow]{shortfall}[/yellow]")
     show_files(console, model=model, table=output, picture=plot)
     if json:
         print_json({"best": best, "candidates": rows, "model": result.document(), "notes": notes})

@@ -87,6 +87,8 @@ def _about_usage(error: Any) -> str:
         allowed = error.message.removeprefix("Input should be ").partition(", unable")[0].rstrip(".")
         return f"{error.param.opts[0]} is {typed!r}, but must be {allowed}."
     message = error.format_message().strip()
+    if context is not None and type(error).__name__ == "MissingParameter":
+        return f"{message.rstrip('.')}: {context.command_path} --help shows what is needed."
     return message if message.endswith(("?", "!")) else f"{message.rstrip('.')}."
 
 

@@ -83,11 +83,11 @@ def fit(
         **certificate,
     )
     result = Result(loaded, solution, held_out)
+    result.show(console)
     if model is not None:
         result.write_model(model, rel_gap=gap, time_limit=time_limit, n_threads=threads)
     if report is not None:
         ss.report(solution, report, test=held_out, proof=proof, title=f"{loaded.target} in {loaded.table.source}")
-    result.show(console)
     show_files(console, model=model, proof=proof, report=report)
     if proof is not None:
         console.print(f"[dim]Check it with[/dim] {plain(_check_command(proof, data, loaded, model))}", soft_wrap=True)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import os
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +18,7 @@ _PICTURES = (".png", ".svg", ".pdf")
 
 def check_outputs(data: Sequence[str | None], **outputs: Path | None) -> None:
     """Refuse outputs in folders that do not exist, twice the same file, and overwriting an input."""
-    taken = {Path(name).resolve(): "the data" for name in data if name not in (None, "-")}
+    taken = {Path(name).resolve(): "an input" for name in data if name not in (None, "-")}
     for name, path in outputs.items():
         if path is None:
             continue
@@ -25,6 +26,8 @@ def check_outputs(data: Sequence[str | None], **outputs: Path | None) -> None:
             raise ValueError(f"--{name} is {path}, but that is a folder: a file name is needed.")
         if not path.parent.is_dir():
             raise ValueError(f"--{name} is {path}, but there is no folder {path.parent}: make it first.")
+        if not os.access(path.parent, os.W_OK):
+            raise ValueError(f"--{name} is {path}, but nothing can be written into the folder {path.parent}.")
         if path.resolve() in taken:
             raise ValueError(f"--{name} is {path}, but that is {taken[path.resolve()]} already: choose another name.")
         taken[path.resolve()] = f"the file of --{name}"

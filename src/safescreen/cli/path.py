@@ -87,11 +87,11 @@ def path(
     found = ss.L0Path(name, np.array(values), tuple(solutions))
     scores = _scores(found, loaded, held_out)
     rows = _rows(found, scores)
+    _show(console, found, scores)
     if output is not None:
         write_csv(output, list(rows[0]), [list(row.values()) for row in rows])
     if plot is not None:
         write_plot(plot, lambda: ss.PathDisplay.from_path(found))
-    _show(console, found, scores)
     show_files(console, table=output, picture=plot)
     if json:
         print_json({"parameter": name, "points": rows, "notes": [*loaded.data.notes, *notes]})

@@ -60,7 +60,8 @@ def question(loaded: Loaded, problem: Problem) -> str:
         which = f"Which of {problem.n_features:,} features"
         price = f", at a price of {problem.mu:g} each," if problem.mu > 0.0 else ""
     aim = plain(f"{loaded.target} = {positive}")
-    return f"[bold]{which}[/bold]{price} best predict [bold]{aim}[/bold]? ({problem.n_samples:,} rows)"
+    verb = "predicts" if problem.k == 1 else "predict"
+    return f"[bold]{which}[/bold]{price} best {verb} [bold]{aim}[/bold]? ({problem.n_samples:,} rows)"
 
 
 def settings_line(problem: Problem, without: str = "") -> str:

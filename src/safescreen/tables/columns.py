@@ -191,9 +191,9 @@ def _parse(lines: Sequence[str], delimiter: str, size: int) -> FloatArray | None
 
     NumPy reads a field of nothing but white space as -1, so that no text with white space may get there.
     """
-    text = ",".join(line.rstrip("\r\n") for line in lines)
-    if delimiter != ",":
-        text = text.replace(delimiter, ",")
+    if delimiter != "," and any("," in line for line in lines):
+        return None
+    text = delimiter.join(line.rstrip("\r\n") for line in lines).replace(delimiter, ",")
     if " " in text:
         text = text.replace(", ", ",")
     if any(space in text for space in _WHITE_SPACE):

@@ -80,7 +80,7 @@ def check_readable(path: Path) -> None:
     if not path.exists():
         folder = path.parent
         names = [entry.name for entry in folder.iterdir() if entry.is_file()] if folder.is_dir() else []
-        similar = nearest(path.name, names, cutoff=0.6)
+        similar = nearest(path.name, names, cutoff=0.75)
         hint = f": did you mean {str(folder / similar)!r}?" if similar else "."
         raise ValueError(f"{path} does not exist{hint}")
 
