@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import options as o
+import safescreen.cli.options as o
 
 if TYPE_CHECKING:
     from ..problem import Problem

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import options as o
+import safescreen.cli.options as o
 
 
 def verify(

@@ -28,6 +28,8 @@ MISSING = frozenset(("", "?", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NAN", 
 _FIELDS_AT_ONCE = 500_000
 _LONGEST_FIELD = 10_000_000
 _WHITE_SPACE = " \t\r\n\v\f"
+_COMMON_GAPS = (",,", ",NA,", ",?,", ",NULL,", ",null,", ",N/A,")
+_NAN = dict.fromkeys(MISSING, "nan")
 
 
 class Layout(NamedTuple):
@@ -162,11 +164,12 @@ class _Pass:
         for j in reversed(self._textual):
             self._texts[j] += _as_texts([row.pop(j) for row in rows])
         if not underscore:
-            try:
-                fields = chain.from_iterable(rows)
-                return self._spread(np.fromiter(map(float, fields), np.float64, len(rows) * len(self._numeric)))
-            except ValueError:
-                pass
+            fields = [*chain.from_iterable(rows)]
+            for candidate in (fields, _filled(fields)):
+                try:
+                    return self._spread(np.fromiter(map(float, candidate), np.float64, len(fields)))
+                except ValueError:
+                    pass
         values = np.full((len(rows), width), np.nan)
         for j, column in zip(self._numeric, zip(*rows, strict=True), strict=False):
             numbers = _as_numbers(column, underscore)
@@ -187,7 +190,7 @@ class _Pass:
 
 
 def _parse(lines: Sequence[str], delimiter: str, size: int) -> FloatArray | None:
-    """Delimited numbers, or None if there is anything else.
+    """Delimited numbers, some of them missing, or None if there is anything else.
 
     NumPy reads a field of nothing but white space as -1, so that no text with white space may get there.
     """
@@ -198,6 +201,20 @@ def _parse(lines: Sequence[str], delimiter: str, size: int) -> FloatArray | None
         text = text.replace(", ", ",")
     if any(space in text for space in _WHITE_SPACE):
         return None
+    numbers = _from_string(text, size)
+    if numbers is not None:
+        return numbers
+    text = f",{text},"
+    for gap in _COMMON_GAPS:
+        if gap in text:
+            text = text.replace(gap, ",nan,").replace(gap, ",nan,")  # twice, since neighbours share a comma
+            numbers = _from_string(text[1:-1], size)
+            if numbers is not None:
+                return numbers
+    return None
+
+
+def _from_string(text: str, size: int) -> FloatArray | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # older versions of NumPy only warn
@@ -216,15 +233,24 @@ def _as_numbers(column: Sequence[str], underscore: bool) -> FloatArray | None:
     """A column as numbers, or None if it has anything else."""
     if underscore and any("_" in field for field in column):
         return None
-    try:
-        return np.fromiter(map(float, column), np.float64, len(column))
-    except ValueError:
-        pass
-    filled = ("nan" if field.strip() in MISSING else field for field in column)
-    try:
-        return np.fromiter(map(float, filled), np.float64, len(column))
-    except ValueError:
-        return None
+    for fields in _readings(column):
+        try:
+            return np.fromiter(map(float, fields), np.float64, len(column))
+        except ValueError:
+            pass
+    return None
+
+
+def _readings(column: Sequence[str]) -> Iterator[Iterable[str]]:
+    """Ways to read a column, the cheapest first."""
+    yield column
+    yield _filled(column)
+    yield _filled([field.strip() for field in column])
+
+
+def _filled(fields: Sequence[str]) -> Iterable[str]:
+    """The fields, those that stand for a missing value as ``nan``."""
+    return map(_NAN.get, fields, fields)
 
 
 def _ragged(source: Source, layout: Layout) -> ValueError:
