@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import safescreen as ss
 from safescreen import cli, records
 
 _SEPARATE = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
@@ -66,21 +65,21 @@ def truncated_parquet(folder: Path) -> None:
 def model(folder: Path, **changes: object) -> None:
     """A model of the columns a and b, with a checksum that fits."""
     numbers(folder)
-    X = np.array([[float(i), float(i * i % 7)] for i in range(20)])
-    solution = ss.Solution(
-        coef=np.array([0.5, -1.0]),
-        intercept=0.25,
+    names = ("class_weight", "fit_intercept", "gamma", "k", "mu", "n_threads", "rel_gap", "standardize", "time_limit")
+    records.Record(
+        parameters=dict.fromkeys((*names, "verbose", "warm_start")),
+        n_features=2,
+        feature_names=np.array(["a", "b"], dtype=object),
+        classes=np.array([0, 1]),
         support=np.array([0, 1]),
+        coefficients=np.array([0.5, -1.0]),
+        intercept=0.25,
         objective=0.5,
         lower_bound=0.5,
+        gap=0.0,
         status="optimal",
-        nodes=1,
-        seconds=0.0,
-        screening=None,
-        trace=[],
-        problem=ss.Problem(X, np.arange(20) % 2, k=2, feature_names=["a", "b"]),
-    )
-    records.Record.from_solution(solution).write(folder / "model.json")
+        n_iter=1,
+    ).write(folder / "model.json")
     if changes:
         document = {**json.loads((folder / "model.json").read_text()), **changes}
         content = {name: value for name, value in document.items() if name not in ("format", "version", "sha256")}
