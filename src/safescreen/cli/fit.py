@@ -90,7 +90,9 @@ def fit(
         ss.report(solution, report, test=held_out, proof=proof, title=f"{loaded.target} in {loaded.table.source}")
     show_files(console, model=model, proof=proof, report=report)
     if proof is not None:
-        console.print(f"[dim]Check it with[/dim] {plain(_check_command(proof, data, loaded, model))}", soft_wrap=True)
+        console.print(
+            f"[dim]Check the proof with[/dim] {plain(_check_command(proof, data, loaded, model))}", soft_wrap=True
+        )
     if json:
         files = {"model": model, "proof": proof, "report": report}
         print_json({"data": data, **result.document(), "files": files, "notes": loaded.data.notes})
