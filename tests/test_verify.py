@@ -209,6 +209,45 @@ def test_large_blocks_are_split(proof, monkeypatch):
     assert verify(path, sparse.csr_array(X), y).valid
 
 
+def claiming(path, target, **claims):
+    """Verify a copy of a proof that claims something else."""
+    header, arrays = load(path)
+    save(target, header | {"claims": header["claims"] | claims}, arrays)
+    return target
+
+
+def test_claims_are_held_against_the_enclosure(tmp_path):
+    """Two large columns that nearly cancel: rounding leaves the claim in doubt, but does not contradict it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 2)) * 1e5
+    X[:, 1] = X[:, 0] + 1e-4 * X[:, 1]
+    y = np.where(X[:, 0] - X[:, 1] + 5.0 * rng.logistic(size=3000) > 0.0, 1, -1)
+    path, other = tmp_path / "proof.npz", tmp_path / "other.npz"
+    made = prove(path, X, y, k=2, gamma=1e3, gap=1e-6)
+    result = verify(path, X, y)
+    assert result.valid, result.reason
+    low, high = result.enclosure
+    assert low + 2e-9 * result.objective < result.claims["lower_bound"] <= made.upper
+    assert low < high < low + 1e-6 * result.objective
+    assert verify(claiming(path, other, lower_bound=high), X, y).lower_bound == low
+    assert "only" in verify(claiming(path, other, lower_bound=high + 2e-9 * result.objective), X, y).reason
+
+
+def test_a_wide_enclosure_supports_no_claim(tmp_path):
+    """Where rounding leaves more than a millionth in doubt, the certified bound counts."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2)) * 1e7
+    y = rng.choice([-1, 1], 300)
+    path, other = tmp_path / "proof.npz", tmp_path / "other.npz"
+    prove(path, X, y, k=1, gamma=1e4, gap=1e-6)
+    result = verify(claiming(path, other, lower_bound=0.0, status="node_limit"), X, y)
+    assert result.valid, result.reason
+    low, high = result.enclosure
+    assert high > low + 1e-5 * result.objective
+    wrong = claiming(path, other, lower_bound=low + 2e-6 * result.objective, status="node_limit")
+    assert "only" in verify(wrong, X, y).reason
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csc_array])
 def test_large_means_and_extreme_scales(form, tmp_path):
     """Columns whose quick moments lose all digits, one that leaves the range of squares, and a nearly constant one."""

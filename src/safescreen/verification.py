@@ -494,7 +494,8 @@ class Bounds:
     δ ‖A^j‖ ‖α‖, and H being concave with H(0) = 0, leaves at least 1 - δ of the entropy (and 1 - 7u after what
     `balanced` takes). So ``|c_j|`` widened by ``reach ‖A^j‖`` gives ``q`` from above, and D falls in every q. All
     further sums have terms of known size, of which ``slack`` is the share that rounding can have. Upwards,
-    ``H(p - ε) ≤ H(p) + H(ε)`` with ``H(ε) ≤ 41 ε``, and q is too large by at most γ |c| times the error.
+    ``H(p - ε) ≤ H(p) + H(ε)`` with ``H(ε) ≤ 41 ε``, and q is too large by at most γ |c| times the error. What is not a
+    number, after an overflow, spreads to the least bound, which is then refused.
     """
 
     def __init__(self, problem: Problem, P: Array, alpha: Array, C: Array, norms: Array) -> None:
@@ -516,7 +517,7 @@ class Bounds:
         fixed, top = np.einsum("ij,ij->i", self.gain, inside), gains.sum(axis=1)
         self.kappa, self.last, self.following = kappa, np.zeros(rows), np.zeros(rows)
         if (np.count_nonzero(gains, axis=1) >= kappa).any():  # only here the budget has a say
-            ranked = np.pad(-np.sort(-gains, axis=1), ((0, 0), (1, 1)))
+            ranked = np.pad(np.sort(gains, axis=1)[:, ::-1], ((0, 0), (1, 1)))  # what is not a number comes first
             place, row = np.clip(kappa, 0, columns), np.arange(rows)
             top, self.last, self.following = (
                 ranked.cumsum(axis=1)[row, place],
