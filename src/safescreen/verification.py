@@ -418,7 +418,9 @@ class Problem:
             sums = [P[:, members] @ self.dual_w[members] for members in self.classes]
             for members, one in zip(self.classes, sums, strict=True):
                 P[:, members] *= (np.minimum(*sums) / np.maximum(one, 5e-324))[:, None]
-        return P, P * self.dual_w * (self.y * (1.0 - 2.0**-51))
+        alpha = P * self.dual_w
+        alpha *= self.y * (1.0 - 2.0**-51)
+        return P, alpha
 
     def imbalance(self, alpha: Array) -> Array:
         """Upper bounds on δ: one class scaled by 1 - δ makes ``Σ α`` exactly zero."""
@@ -563,7 +565,8 @@ class Columns:
         predictor = np.repeat(b[:, None], self.problem.w.size, axis=1)
         for some, block in self.blocks():
             predictor += x[:, some] @ block
-        return self.problem.balanced(np.clip(1.0 / (1.0 + np.exp(predictor * self.problem.y)), 0.0, 1.0))
+        predictor *= self.problem.y
+        return self.problem.balanced(1.0 / (1.0 + np.exp(predictor, out=predictor)))  # in [0, 1]: exp is not negative
 
     def products(self, alpha: Array) -> Array:
         """``Aᵀα``."""
@@ -649,7 +652,7 @@ class Tree:
             chosen = nodes[useful], inside[useful], outside[useful], kappa[useful]
             best[:, nodes[useful]], cut[:, nodes[useful]] = self.evaluate(problem, columns, *chosen)
         best[:, 0], jump = np.maximum(best[:, 0], inherited), self.up
-        while jump.any():  # every node inherits the best of its 2, 4, 8, ... nearest ancestors
+        for _ in range(self.n.bit_length()):  # every node inherits the best of its 1, 3, 7, ... nearest ancestors
             best, jump = np.maximum(best, best[:, jump]), jump[jump]
         least = np.where(self.leaf, best, np.maximum(best, cut))
         return np.asarray(least[:, ~empty].min(axis=1, initial=np.inf))
