@@ -637,9 +637,8 @@ class Tree:
         """
         used = ~status[1]
         used[self.feature], used[self.code], used[self.branch[0]] = True, True, True
-        self.feature, self.code, self.branch[0] = (
-            np.cumsum(used)[f] - 1 for f in (self.feature, self.code, self.branch[0])
-        )
+        local = np.cumsum(used) - 1
+        self.feature, self.code, self.branch[0] = local[self.feature], local[self.code], local[self.branch[0]]
         columns, status = Columns(problem, np.flatnonzero(used)), status[:, used]
         best, cut = np.full((2, self.n), -np.inf), np.full((2, self.n), np.inf)
         empty = np.zeros(self.n, np.bool_)
