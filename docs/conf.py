@@ -60,6 +60,7 @@ sphinx_gallery_conf = {
     "image_scrapers": ("matplotlib",),
     "doc_module": ("safescreen",),
     "backreferences_dir": "gallery/backreferences",
+    "ignore_repr_types": r"Display",
     "inspect_global_variables": False,
 }
 

@@ -14,7 +14,9 @@ import numpy as np
 import safescreen as ss
 
 X, y, names = ss.datasets.load_breast_cancer_interactions()
-problem = ss.Problem(X, y, k=5, gamma=10.0, fit_intercept=True, standardize=True, feature_names=names)
+problem = ss.Problem(
+    X, y, k=5, gamma=10.0, fit_intercept=True, standardize=True, feature_names=names
+)
 problem
 
 # %%
@@ -31,7 +33,8 @@ solution = ss.solve(problem)
 solution
 
 # %%
-# Coefficients are in the units of the data. Multiplied by the standard deviations, they can be compared.
+# Coefficients are in the units of the data. Multiplied by the standard deviations, they can be
+# compared.
 
 effect = solution.coef * X.std(axis=0)
 figure, ax = plt.subplots(figsize=(7.5, 2.6), layout="constrained")
