@@ -29,7 +29,8 @@ PAGES = [
 PYTHON = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```)?", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#\s]+)")
 ROLE = re.compile(r"\{(?:class|func|meth|attr|data)\}`~?safescreen\.(?P<name>[\w.]+)`")
-CODE = re.compile(r"^```\w*\n(?P<block>.*?)^```|`(?P<inline>[^`\n]+)`", re.DOTALL | re.MULTILINE)
+DIRECTIVE = re.compile(r"^```\{.*?^```", re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"^```[^\n`]*\n(?P<block>.*?)^```|`(?P<inline>[^`\n]+)`", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"^(?:benchmarks|docs|examples|src|tests)/[\w./-]+$|^\w+\.py$")
 
 
@@ -43,8 +44,10 @@ def read(page: Path) -> str:
 
 def commands(page: Path) -> list[str]:
     """Lines of code blocks and code within text that are not Python."""
-    text = PYTHON.sub("", read(page))
-    return [line.strip() for found in CODE.finditer(text) for line in (found["block"] or found["inline"]).splitlines()]
+    text = DIRECTIVE.sub("", PYTHON.sub("", read(page)))
+    return [
+        line.strip() for found in CODE.finditer(text) for line in (found["block"] or found["inline"] or "").splitlines()
+    ]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if PYTHON.search(read(page))], ids=label)
