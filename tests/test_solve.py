@@ -650,7 +650,7 @@ BAD = {
     "node_limit": [-1, 1.5, True, "many"],
     "screening": ["all", None, True, ""],
     "n_threads": [0, -1, 1.5, True, None],
-    "certificate": ["proof.npz"],
+    "certificate": ["no/such/folder/proof.npz", ".", 3],
 }
 
 

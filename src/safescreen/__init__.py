@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from .plots import ConvergenceDisplay, CVDisplay, PathDisplay, ScreeningDisplay
     from .problem import Problem
     from .relaxation import Relaxation, relax
+    from .reporting import report
     from .saving import load_model, save_model
     from .screening import Screening, screen
     from .search import solve
     from .solution import Solution
+    from .verification import Verification, verify
 
 __version__ = "0.1.0"
 
@@ -36,14 +38,17 @@ __all__ = [
     "Screening",
     "ScreeningDisplay",
     "Solution",
+    "Verification",
     "__version__",
     "datasets",
     "l0_path",
     "load_model",
     "relax",
+    "report",
     "save_model",
     "screen",
     "solve",
+    "verify",
 ]
 
 _HOMES = {
@@ -62,9 +67,12 @@ _HOMES = {
     "load_model": "saving",
     "l0_path": "path",
     "relax": "relaxation",
+    "report": "reporting",
     "save_model": "saving",
     "screen": "screening",
     "solve": "search",
+    "Verification": "verification",
+    "verify": "verification",
 }
 
 

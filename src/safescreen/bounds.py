@@ -248,7 +248,7 @@ def _bound(
     elif kappa == gains.size and kappa:
         last = float(gains.min())
     terms = (
-        entropy_below(problem, p), -math.fsum(gain[fixings.included].tolist()), -math.fsum(gains.tolist())
+        entropy_below(problem, p), -math.fsum(gain[fixings.included].tolist()), -math.fsum(gains[gains > 0.0].tolist())
     )  # fmt: skip
     value = math.fsum(terms) - 8.0 * UNIT * math.fsum(map(abs, terms))
     return Bound(value, gain, last, following, correlation, p)
@@ -277,7 +277,7 @@ def entropy_below(problem: Problem, p: npt.NDArray[np.float64]) -> float:
         drift += 2.0 * _imbalance(problem, problem.y * (problem.weights * p))
     errors = 16.0 * UNIT * terms + 64.0 * UNIT * (p >= 0.5) + drift * (spread + p * p)
     weighted = problem.weights * (terms - errors)
-    return math.fsum(weighted.tolist()) - 4.0 * UNIT * math.fsum(np.abs(weighted).tolist())
+    return math.fsum(weighted.tolist()) - 4.0 * UNIT * float(np.abs(weighted).sum()) * (1.0 + 1e-9)
 
 
 def balanced(problem: Problem, p: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

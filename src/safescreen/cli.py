@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import __version__
+from .reproduction.command import reproduce
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,6 +29,9 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+app.command()(reproduce)
 
 
 def _show_version(wanted: bool) -> None:

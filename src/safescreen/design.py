@@ -11,6 +11,7 @@ image. The bounds leave out underflow, which is far below anything a double-prec
 
 from __future__ import annotations
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -34,6 +35,9 @@ NORM_SLACK = 1.0 + 1e-6
 
 CHUNK_ENTRIES = 1 << 17
 """Float64 entries cast or centred at a time: 1 MiB, which stays in a core's cache."""
+
+SMALL_ENTRIES = 1 << 18
+"""Of a matrix with at most so many entries a dense copy by columns is kept: 2 MiB."""
 
 SAFE_SQUARES = (1e-280, 1e280)
 """Sums of squares outside this range may have lost accuracy to underflow or overflow."""
@@ -112,12 +116,23 @@ class Design(ABC):
     def columns(self, indices: npt.ArrayLike) -> FloatArray:
         """These columns of ``A`` as a dense, Fortran-ordered float64 block."""
         chosen = np.asarray(indices, dtype=np.int64).reshape(-1)
-        rows = self._gather(chosen)  # one C-ordered row per column: its transpose is Fortran-ordered
+        if self.shape[0] * self.shape[1] <= SMALL_ENTRIES:
+            return np.take(self._all_columns, chosen, axis=0).T
+        return self._standardized_rows(chosen).T
+
+    @cached_property
+    def _all_columns(self) -> FloatArray:
+        """Every column as a row: kept for small matrices, whose solves would else spend their time gathering."""
+        return self._standardized_rows(np.arange(self.shape[1]))
+
+    def _standardized_rows(self, chosen: IndexArray) -> FloatArray:
+        """These columns of ``A`` as the C-ordered rows of a new array."""
+        rows = self._gather(chosen)
         if self.standardize:
             rows -= self.means[chosen, None]
             rows /= self.scales[chosen, None]
         rows[self.constant[chosen]] = 0.0
-        return rows.T
+        return rows
 
     def exact_correlations(self, indices: IndexArray, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
         """``Aᵀα`` for a few columns without rounding in the sum, and the error that is left per column.
@@ -142,6 +157,21 @@ class Design(ABC):
     def compressed(self, indices: IndexArray) -> Compressed | None:
         """These raw columns in compressed form, or None where they are stored dense anyway."""
         return None
+
+    form = "dense"
+    """How the matrix is stored."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the raw matrix: the same for equal values in the same `form`, whatever their dtype or order."""
+        digest = hashlib.sha256()
+        for part in self._canonical_parts():
+            digest.update(part.data)
+        return digest.hexdigest()
+
+    @abstractmethod
+    def _canonical_parts(self) -> Iterator[npt.NDArray[Any]]:
+        """The raw matrix as a sequence of arrays that depends on its values and its `form` alone."""
 
     @abstractmethod
     def _gather(self, indices: IndexArray) -> FloatArray:
@@ -263,6 +293,11 @@ class DenseDesign(Design):
         self._by_columns = abs(X.strides[0]) < abs(X.strides[1])
         self._ready_for_blas = X.dtype == np.float64 and (X.flags.c_contiguous or X.flags.f_contiguous)
 
+    def _canonical_parts(self) -> Iterator[npt.NDArray[Any]]:
+        """Float64 entries row by row, without negative zeros."""
+        for rows in _slices(self.shape[0], CHUNK_ENTRIES // self.shape[1]):
+            yield np.ascontiguousarray(self._X[rows], dtype=np.float64) + 0.0
+
     def _blocks(self) -> Iterator[tuple[slice, slice, FloatArray]]:
         """Pieces along the memory order, as float64; views where the matrix already is float64."""
         samples, features = self.shape
@@ -283,10 +318,10 @@ class DenseDesign(Design):
         return rows
 
     def _sums(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:
+        if centre is not None and self._product_suffices:
+            return np.asarray(self._sums(factors, None) - centre * factors.sum())
         if centre is None and self._ready_for_blas:
             return np.asarray(factors @ self._X)
-        if centre is not None and self._product_suffices:
-            return np.asarray(factors @ self._X - centre * factors.sum())
         sums = np.zeros(self.shape[1])
         for rows, columns, block in self._blocks():
             centred = block if centre is None else block - centre[columns]
@@ -306,13 +341,12 @@ class DenseDesign(Design):
 
     @property
     def _product_suffices(self) -> bool:
-        """Whether to centre after the product: one call without copies, accurate while no mean dwarfs its scale."""
+        """Whether to centre after the product: fewer copies, and accurate while no mean dwarfs its scale."""
         return "_moments" in vars(self) and self._centred_late
 
     @cached_property
     def _centred_late(self) -> bool:
-        moderate = np.abs(self.means) <= 8.0 * self.scales
-        return self._ready_for_blas and bool(np.all(moderate | self.constant))
+        return bool(np.all((np.abs(self.means) <= 8.0 * self.scales) | self.constant))
 
     def _correlation_error(self) -> FloatArray:
         samples = self.shape[0]
@@ -350,9 +384,21 @@ def _slices(length: int, step: int) -> Iterator[slice]:
 class SparseDesign(Design):
     """A SciPy sparse matrix, held by columns and never densified."""
 
+    form = "sparse"
+
     def __init__(self, X: Any, weights: FloatArray, standardize: bool = False) -> None:
         super().__init__((X.shape[0], X.shape[1]), weights, standardize)
         self._transposed = canonical_csc(X).T  # CSR: one row per feature
+
+    def _canonical_parts(self) -> Iterator[npt.NDArray[Any]]:
+        """Column starts, row indices and float64 values by columns, without explicit zeros."""
+        matrix = self._transposed
+        if not matrix.data.all():
+            matrix = matrix.copy()
+            matrix.eliminate_zeros()
+        for array, dtype in ((matrix.indptr, np.int64), (matrix.indices, np.int64), (matrix.data, np.float64)):
+            for piece in _slices(array.size, CHUNK_ENTRIES):
+                yield array[piece].astype(dtype)
 
     def _pieces(self) -> Iterator[tuple[slice, sparse.csr_array]]:
         """Consecutive features with about a chunk of non-zeros in all, as float64."""

@@ -41,11 +41,13 @@ _NARROW = _Effort(trials=2, optimism=1.3, hope=2.0)  # with a small gap the prom
 
 @dataclass(frozen=True)
 class Incumbent:
-    """A model: its support, its coefficients for the (standardised) matrix, and its objective rounded up."""
+    """A model: its support, its coefficients for the (standardised) matrix and the data, its objective rounded up."""
 
     support: IndexArray
     x: FloatArray = field(repr=False)
     b: float
+    coef: FloatArray = field(repr=False)
+    intercept: float
     objective: float
     rounding: float  # relative distance of the objective, which is rounded up, from its plain evaluation
 
@@ -78,10 +80,11 @@ class Refitter:
 
     def drop_costs(self, chosen: IndexArray) -> FloatArray:
         """What leaving out each fitted column would cost, by the quadratic model of the last fit."""
-        block, curvature = self._data.columns[chosen], self._state.point.curvature
-        if self.problem.fit_intercept:
-            block = np.vstack([block, np.ones(block.shape[1])])
-        hessian = (block * curvature) @ block.T
+        root = np.sqrt(self._state.point.curvature)
+        block = np.empty((chosen.size + self.problem.fit_intercept, root.size))
+        np.multiply(self._data.columns[chosen], root, out=block[: chosen.size])
+        block[chosen.size :] = root
+        hessian = block @ block.T
         hessian[np.diag_indices(chosen.size)] += 2.0 / self.problem.gamma
         spread = np.diag(np.linalg.pinv(hessian, hermitian=True))[: chosen.size]
         return np.asarray(self._state.x[chosen] ** 2 / (2.0 * np.maximum(spread, 1e-300)))
@@ -101,8 +104,11 @@ def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> In
     value = refitter.fit(np.arange(support.size), x[support], 0.0)
     exact = np.zeros(problem.n_features)
     exact[support] = refitter.coefficients(np.arange(support.size))
-    objective = problem.objective(*problem.to_data_units(exact, refitter.b))
-    return Incumbent(support, exact, refitter.b, objective, max(objective - value, 0.0) / objective)
+    b = refitter.b
+    del refitter  # its columns need not lie beside those of the evaluation
+    coef, intercept = problem.to_data_units(exact, b)
+    objective = problem.objective(coef, intercept)
+    return Incumbent(support, exact, b, coef, intercept, objective, max(objective - value, 0.0) / objective)
 
 
 def rounded(problem: Problem, root: Root) -> IndexArray:

@@ -47,7 +47,7 @@ class Gram(NamedTuple):
 def make_model(capacity: int, samples: int) -> Model:
     """Room for a working set of ``capacity`` features and the intercept."""
     size = capacity + 1
-    gradient, x, start, move, side0, side1 = (np.empty(size) for _ in range(6))
+    gradient, x, start, move, side0, side1 = np.empty((6, size))
     return Model(
         hessian=np.empty((size, size)),
         factor=np.empty((size, size)),

@@ -75,6 +75,8 @@ class State(NamedTuple):
     q: np.ndarray
     best_q: np.ndarray
     best_alpha: np.ndarray
+    best_x: np.ndarray  # the iterate behind `best_alpha`
+    best_b: np.ndarray  # [and its intercept]
     hot: np.ndarray  # (features,): looked at in every round, not only when a bound is completed
     features: np.ndarray
     cold: np.ndarray
@@ -87,8 +89,8 @@ class State(NamedTuple):
 def make_state(data: Data, hot: np.ndarray, weights: np.ndarray, capacity: int) -> State:
     """Allocate the work space of one worker; untouched pages of the large arrays cost no memory."""
     features, m = data.row.size, data.y.size
-    x, c, q, best_q, scratch = (np.zeros(features) for _ in range(5))
-    u, step, trial, best_alpha = (np.zeros(m) for _ in range(4))
+    x, c, q, best_q, best_x, scratch = np.zeros((6, features))
+    u, step, trial, best_alpha = np.zeros((4, m))
     return State(
         status=np.zeros(features, np.int8),
         x=x,
@@ -99,11 +101,13 @@ def make_state(data: Data, hot: np.ndarray, weights: np.ndarray, capacity: int) 
         q=q,
         best_q=best_q,
         best_alpha=best_alpha,
+        best_x=best_x,
+        best_b=np.zeros(1),
         hot=hot.astype(np.bool_),
         features=np.empty(features, np.int64),
         cold=np.empty(features, np.int64),
         scratch=scratch,
-        point=Point(*(np.empty(m) for _ in range(6))),
+        point=Point(*np.empty((6, m))),
         model=make_model(capacity, m),
         gram=make_gram(capacity, features, weights),
     )
@@ -263,12 +267,13 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
     ``tolerance``, or when the node is certain to survive and the gap is below ``patience`` times what is missing to
     ``cut``. ``newton`` asks for exact Hessians from the start (used anyway where nothing is free). Returns the
     primal value, the bound, its two cuts, the level, the intercept and whether exact Hessians were needed;
-    ``state.best_q`` and ``state.best_alpha`` belong to the bound.
+    what ``state`` calls best belongs to the bound.
     """
     model, point = state.model, state.point
     hot, cold, decided = split(state.status, state.x, state.hot, state.features, state.cold)
-    newton = newton or decided == hot + cold
-    idle_limit = 1 if decided == hot + cold else 4  # rounds without progress
+    refit = decided == hot + cold
+    newton = newton or refit
+    idle_limit = 0 if refit else 4  # rounds without progress
     kappa = max(data.k - decided, 0)
     lowest = np.sqrt(data.gamma * data.mu)
     primal, bound, last, following, previous = np.inf, -np.inf, 0.0, 0.0, np.inf
@@ -356,6 +361,8 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
             for i in range(everything):
                 state.best_q[features[i]] = state.q[features[i]]
             copy_into(state.best_alpha, point.alpha)
+            copy_into(state.best_x, x)
+            state.best_b[0] = b
         if bound >= cut or primal - bound <= tolerance * primal:
             break
         if stalled:
@@ -370,6 +377,8 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
         if gap > 0.25 * previous:  # slow: exact Hessians, then an exact minimiser as well, solved ever more sharply
             newton, thorough, sharpness = True, newton, max(0.01 * sharpness, 1e-12)
         previous = gap
+        if refit and gap <= 1e-10 * primal:
+            idle_limit = -1  # so close, one more Newton step reaches what the numbers can hold
         promising = 0.98 * 2.0 * level / data.gamma
         slope = total(point.alpha)
         size = gather(status, x, c, features, hot, promising, model, b, slope, data.intercept)

@@ -89,6 +89,11 @@ class L0Path:
             f"{optimal} optimal, largest gap {self.gaps.max():.2g}, {self.seconds.sum():.3g} s)"
         )
 
+    def _repr_html_(self) -> str:
+        from safescreen.cards import path_card
+
+        return path_card(self)
+
     @property
     def supports(self) -> list[npt.NDArray[np.int64]]:
         """The chosen features of each point."""

@@ -180,6 +180,11 @@ class Problem:
         ]
         return f"Problem({', '.join(terms)})"
 
+    def _repr_html_(self) -> str:
+        from safescreen.cards import problem_card
+
+        return problem_card(self)
+
     @cached_property
     def included(self) -> BoolArray:
         """Mask of the features the user includes."""
@@ -258,7 +263,7 @@ class Problem:
         x = coef[support] * self.design.scales[support]
         loss = self._loss_above(support, coef[support], x, float(intercept))
         ridge = math.fsum((x * x).tolist()) / self.gamma * (1.0 + 8.0 * UNIT)
-        priced = np.union1d(support, self.include).size
+        priced = np.union1d(support, self.include).size if self.include.size else support.size
         price = self.mu * priced * (1.0 + 2.0 * UNIT)
         return math.nextafter(math.fsum((loss, ridge, price)), math.inf) * (1.0 + 4.0 * UNIT)
 
@@ -304,7 +309,7 @@ class Problem:
             b, b_error = 0.0, 2.0 * b_error
         block = self.design.columns(support)
         predictor = block @ x + b
-        magnitude = np.abs(block) @ np.abs(x) + abs(b)
+        magnitude = np.abs(block, out=block) @ np.abs(x) + abs(b)
         return predictor, (support.size + 8) * UNIT * magnitude + 2.0 * b_error
 
 

@@ -25,6 +25,7 @@ IndexArray = npt.NDArray[np.int64]
 _NO_FLOATS = np.empty(0)
 _NO_INDICES = np.empty(0, np.int32)
 _NO_STARTS = np.zeros(1, np.int64)
+_NO_COLUMNS = np.empty(0, np.int64)
 _FIRST_BLOCK = 192  # columns to begin with
 _RETRIES = 2  # fresh starts from the point reached, where a solve falls short of its tolerance
 
@@ -58,6 +59,11 @@ class Relaxation:
     z: FloatArray = field(repr=False)
     dual: FloatArray = field(repr=False)
     seconds: float
+
+    def _repr_html_(self) -> str:
+        from safescreen.cards import relaxation_card
+
+        return relaxation_card(self)
 
 
 @dataclass(frozen=True)
@@ -121,41 +127,45 @@ def _fractional_choice(problem: Problem, x: FloatArray) -> FloatArray:
     return np.asarray(z)
 
 
-def block_data(problem: Problem, columns: IndexArray, mu: float | None = None) -> Data:
+def block_data(problem: Problem, columns: IndexArray) -> Data:
     """The compiled solver's view of these columns, all held dense."""
     block = np.ascontiguousarray(problem.design.columns(columns).T)
     count = columns.size
     return Data(
         block, np.arange(count), np.array([count]), _NO_FLOATS, _NO_INDICES, _NO_STARTS, _NO_FLOATS, _NO_FLOATS,
         problem.design.block_error[columns], problem.y, problem.weights, problem.gamma,
-        problem.mu if mu is None else mu, problem.k, problem.fit_intercept,
+        problem.mu, problem.k, problem.fit_intercept,
     )  # fmt: skip
 
 
 def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
     """Solve the perspective relaxation to a relative gap of about ``tolerance``, where the numbers allow it."""
     fixings = Fixings(problem.included, problem.excluded)
-    x, b = np.zeros(problem.n_features), 0.0
-    bound = bound_at(problem, fixings, _start_dual(problem))
     lowest = float(np.sqrt(problem.gamma * problem.mu))
     kappa = problem.k - problem.include.size
-    pull = np.where(fixings.free, np.abs(bound.correlation), 0.0)
+    pull = np.where(fixings.free, np.abs(_first_correlations(problem)), 0.0)
     level, prices = _start(problem, pull, kappa, lowest)
     promising = np.flatnonzero(pull > 0.75 * 2.0 * level / problem.gamma)
-    block = _strongest(promising, pull, max(_FIRST_BLOCK, min(2 * kappa, 256)))
-    complete = block.size == promising.size
-    block = np.union1d(block, problem.include)
+    columns = _strongest(promising, pull, max(_FIRST_BLOCK, min(2 * kappa, 256)))
+    complete = columns.size == promising.size
+    block = _Block(problem, fixings, _joined(columns, problem.include))
+    x, b, bound = np.zeros(problem.n_features), 0.0, None
     value, retries = np.inf, 0
     for price in prices:
         final = price == problem.mu
         accuracy = tolerance if final and complete else 1e-3
         for _ in range(60):
-            value, alpha, b, level = _solve_block(problem, fixings, block, price, x, b, level, accuracy)
+            value, alpha, b, level = block.solve(price, x, b, level, accuracy)
             trial = bound_at(problem, fixings, _dual_of(problem, alpha))
-            bound = trial if trial.value > bound.value else bound
+            bound = trial if bound is None or trial.value > bound.value else bound
             if final and value - bound.value <= tolerance * abs(value):
                 break
-            block, grown = _enlarged(problem, fixings, block, trial, level)
+            missing = _missing(problem, fixings, block.columns, trial, level)
+            grown = missing.size > 0
+            if grown:
+                columns = _joined(block.columns, missing)
+                del block  # two of them need not lie side by side
+                block = _Block(problem, fixings, columns)
             retries += not grown
             if not grown and (not final or (accuracy <= tolerance and retries > _RETRIES)):
                 trial = sharp_bound_at(problem, fixings, bound.dual) if final else bound
@@ -165,15 +175,17 @@ def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
                 accuracy = (
                     max(tolerance, min(accuracy, 0.02 * (value - bound.value) / abs(value))) if grown else tolerance
                 )
+    assert bound is not None, "there is at least one price"
     return Root(value, bound, x, b, level)
 
 
-def _start_dual(problem: Problem) -> FloatArray:
-    """The dual point of the model without features."""
-    if not problem.fit_intercept:
-        return np.full(problem.n_samples, 0.5)
-    positive = float(problem.weights[problem.y > 0.0].sum())
-    return np.where(problem.y > 0.0, 1.0 - positive, positive)
+def _first_correlations(problem: Problem) -> FloatArray:
+    """Correlations at the dual point of the model without features."""
+    p = np.full(problem.n_samples, 0.5)
+    if problem.fit_intercept:
+        positive = float(problem.weights[problem.y > 0.0].sum())
+        p = np.where(problem.y > 0.0, 1.0 - positive, positive)
+    return problem.design.correlations(problem.y * (problem.weights * p))
 
 
 def _start(problem: Problem, pull: FloatArray, kappa: int, lowest: float) -> tuple[float, list[float]]:
@@ -192,26 +204,26 @@ def _start(problem: Problem, pull: FloatArray, kappa: int, lowest: float) -> tup
     return level, prices
 
 
-def _solve_block(
-    problem: Problem,
-    fixings: Fixings,
-    block: IndexArray,
-    price: float,
-    x: FloatArray,
-    b: float,
-    level: float,
-    tolerance: float,
-) -> tuple[float, FloatArray, float, float]:
-    """Solve the relaxation over the block from the iterate in ``x``, which is updated in place."""
-    data = block_data(problem, block, price)
-    state = make_state(data, np.ones(block.size), problem.weights, block.size)
-    state.status[fixings.included[block]] = IN
-    state.x[:] = x[block]
-    state.u[:] = state.x @ data.columns + b
-    level = max(level, float(np.sqrt(problem.gamma * price)))
-    value, _, _, _, level, b, _ = kernels.relax(data, state, level, b, np.inf, 0.5 * tolerance, 0.0, False)
-    x[block] = state.x
-    return value, state.best_alpha, b, level
+class _Block:
+    """The columns at hand, gathered once, and the compiled solver's work space for them."""
+
+    def __init__(self, problem: Problem, fixings: Fixings, columns: IndexArray) -> None:
+        self.columns = columns
+        self._data = block_data(problem, columns)
+        self._state = make_state(self._data, np.ones(columns.size), problem.weights, columns.size)
+        self._state.status[fixings.included[columns]] = IN
+
+    def solve(
+        self, price: float, x: FloatArray, b: float, level: float, tolerance: float
+    ) -> tuple[float, FloatArray, float, float]:
+        """Solve the relaxation over the block from the iterate in ``x``, which is updated in place."""
+        data, state = self._data._replace(mu=price), self._state
+        state.x[:] = x[self.columns]
+        state.u[:] = state.x @ data.columns + b
+        level = max(level, float(np.sqrt(data.gamma * price)))
+        value, _, _, _, level, b, _ = kernels.relax(data, state, level, b, np.inf, 0.5 * tolerance, 0.0, False)
+        x[self.columns] = state.x
+        return value, state.best_alpha, b, level
 
 
 def _dual_of(problem: Problem, alpha: FloatArray) -> FloatArray:
@@ -220,17 +232,19 @@ def _dual_of(problem: Problem, alpha: FloatArray) -> FloatArray:
     return np.divide(problem.y * alpha, mass, out=np.zeros_like(alpha), where=mass > 0.0)
 
 
-def _enlarged(
-    problem: Problem, fixings: Fixings, block: IndexArray, bound: Bound, level: float
-) -> tuple[IndexArray, bool]:
-    """The block with the columns that matter at this level, if any are missing."""
+def _missing(problem: Problem, fixings: Fixings, block: IndexArray, bound: Bound, level: float) -> IndexArray:
+    """Columns that matter at this level and are not in the block."""
     pull = np.where(fixings.free, np.abs(bound.correlation), 0.0)
     pull[block] = 0.0
     needed = 2.0 * level / problem.gamma
     if not (pull > needed * (1.0 + 1e-12)).any():
-        return block, False
-    missing = _strongest(np.flatnonzero(pull > 0.95 * needed), pull, max(_FIRST_BLOCK, block.size))
-    return np.union1d(block, missing), True
+        return _NO_COLUMNS
+    return _strongest(np.flatnonzero(pull > 0.95 * needed), pull, max(_FIRST_BLOCK, block.size))
+
+
+def _joined(columns: IndexArray, others: IndexArray) -> IndexArray:
+    """Both, sorted, each once."""
+    return np.union1d(columns, others) if others.size else np.sort(columns)
 
 
 def _strongest(columns: IndexArray, pull: FloatArray, most: int) -> IndexArray:

@@ -64,6 +64,11 @@ class Screening:
             f"{self.percent:.1f} % decided)"
         )
 
+    def _repr_html_(self) -> str:
+        from safescreen.cards import screening_card
+
+        return screening_card(self)
+
 
 def report(problem: Problem, bound: Bound, upper: float, seconds: float) -> Screening:
     """The public record of a screening with this bound."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
+from os import PathLike
 from time import perf_counter
 from typing import Any
 
@@ -14,12 +17,12 @@ import numpy.typing as npt
 
 from safescreen import kernels
 from safescreen.bounds import Fixings
+from safescreen.certificate import Proof
 from safescreen.incumbents import SEARCH_GAP, Incumbent, first_incumbent, improve, kick, polish
 from safescreen.interrupts import Interrupts
 from safescreen.problem import Problem, check_problem
 from safescreen.progress import Progress
 from safescreen.relaxation import Root, solve_root
-from safescreen.screening import report
 from safescreen.solution import Moment, Solution, TracePoint, relative_gap
 from safescreen.workers import Worker, make_workers
 
@@ -75,7 +78,7 @@ def solve(
     n_threads: int = 1,
     warm_start: Any = None,
     progress: bool = False,
-    certificate: None = None,
+    certificate: str | PathLike[str] | None = None,
     callback: Callable[[Moment], bool | None] | None = None,
 ) -> Solution:
     """Find a provably optimal model, or the best one within the limits and how far from optimal it can be.
@@ -98,8 +101,9 @@ def solve(
         A model whose support is tried first.
     progress : bool, default False
         Show a status line on standard error.
-    certificate : None
-        Reserved for proofs.
+    certificate : str or path-like, optional
+        Write a proof to this file, for :func:`safescreen.verify` or any other checker. A search that ends early leaves
+        a valid proof of the gap it reached.
     callback : callable, optional
         Called with a :class:`Moment` a few dozen times a second; returning True ends the search.
 
@@ -118,11 +122,9 @@ def solve(
     """
     settings = Settings(rel_gap, time_limit, node_limit, screening, n_threads).checked()
     check_problem(problem)
-    if certificate is not None:
-        raise ValueError(f"certificate is {certificate!r}, but proofs cannot be written yet: leave it at None.")
     candidate = _warm_support(problem, warm_start)
     kernels.warm_up()
-    with Interrupts() as interrupts, Progress(progress) as display:
+    with Interrupts() as interrupts, Progress(progress) as display, _proof(certificate, problem) as proof:
         start = perf_counter()
 
         def expired() -> bool:
@@ -133,9 +135,23 @@ def solve(
         incumbent = first_incumbent(problem, root, expired)
         if candidate is not None:
             incumbent = min(incumbent, polish(problem, *candidate), key=lambda model: model.objective)
-        search = Search(problem, root, incumbent, settings, start, interrupts, display, callback)
-        status = search.run()
-    return search.solution(status)
+        search = Search(problem, root, incumbent, settings, start, interrupts, display, callback, proof)
+        solution = search.solution(search.run())
+        if proof is not None:
+            proof.finish(solution, root.bound.dual, search.screened, settings.rel_gap)
+    return solution
+
+
+@contextmanager
+def _proof(certificate: str | PathLike[str] | None, problem: Problem) -> Iterator[Proof | None]:
+    """The proof to write, if any; whatever goes wrong, no unfinished file is left behind."""
+    proof = None if certificate is None else Proof(certificate, problem)
+    try:
+        yield proof
+    except BaseException:
+        if proof is not None:
+            proof.abandon()
+        raise
 
 
 def _warm_support(
@@ -171,6 +187,7 @@ class Search:
         interrupts: Interrupts | None = None,
         display: Progress | None = None,
         callback: Callable[[Moment], bool | None] | None = None,
+        proof: Proof | None = None,
     ) -> None:
         self.problem = problem
         self.root = root
@@ -180,6 +197,8 @@ class Search:
         self.interrupts = interrupts if interrupts is not None else Interrupts()
         self.display = display if display is not None else Progress(False)
         self.callback = callback
+        self.proof = proof
+        self.screened = np.empty(0, np.int64)  # what the root's dual point has decided, as ±(feature + 1)
         self.workers: list[Worker] = []
         self._explored = 0
         self.lower_bound = root.bound.value
@@ -188,9 +207,12 @@ class Search:
         self._rounds, self._next_kick = 0, 4
         self._next_look = _LONG_SEARCH
         self._looked_at: Incumbent | None = None
-        self._rng = np.random.default_rng(0)
         # a hair stricter than asked, so that rounding in the objective and the gap itself cannot miss the request
         self._rel_gap = max(settings.rel_gap * (1.0 - 1e-6) - 1e-13 - 4.0 * incumbent.rounding, 0.0)
+
+    @cached_property
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(0)
 
     @property
     def nodes(self) -> int:
@@ -204,6 +226,11 @@ class Search:
 
     def run(self) -> str:
         """Search until the gap is closed or a limit is hit; returns the status."""
+        status = self._run()
+        self._close_tree()
+        return status
+
+    def _run(self) -> str:
         stopped = self._record()
         if self._gap() <= self.settings.rel_gap:
             return "optimal"
@@ -221,43 +248,52 @@ class Search:
                 status = "interrupted" if stopped else self._limit()
                 if status is not None:
                     return status
-        self._explored, self.workers = self.nodes, []  # their memory is not needed any more
+        self._close_tree()  # the memory of the workers is not needed any more
         if self.nodes > _WORTH_A_LOOK and self._gap() > _ROOM and self.incumbent is not self._looked_at:
             self.incumbent = self._look_around()
             self.lower_bound = min(self.lower_bound, self.incumbent.objective)
             self._record()
         return "optimal" if self._gap() <= self.settings.rel_gap else "numerical_limit"
 
+    def _close_tree(self) -> None:
+        """Complete the proof of the tree, keep what the root has decided in it, and dismiss the workers."""
+        for worker in self.workers:
+            worker.hand_in_rest()
+            used = np.flatnonzero(worker.totals.used)
+            sign = np.where(worker.totals.raise_in[used] > -np.inf, -1, 1)
+            self.screened = np.union1d(self.screened, sign * (self._columns[used] + 1))
+        self._explored, self.workers = self.nodes, []
+
     def solution(self, status: str) -> Solution:
         """The best model with all that is known about it."""
         problem, incumbent = self.problem, self.incumbent
-        coef, intercept = problem.to_data_units(incumbent.x, incumbent.b)
-        seconds = perf_counter() - self.start
-        screening = None
-        if self.settings.screening != "none":
-            screening = report(problem, self.root.bound, incumbent.objective, seconds)
         return Solution(
-            coef=coef,
-            intercept=intercept,
+            coef=incumbent.coef,
+            intercept=incumbent.intercept,
             support=incumbent.support,
             objective=incumbent.objective,
             lower_bound=self.lower_bound,
             status=status,
             nodes=self.nodes,
-            seconds=seconds,
-            screening=screening,
+            seconds=perf_counter() - self.start,
             trace=self.trace,
             problem=problem,
+            root=None if self.settings.screening == "none" else self.root.bound,
         )
 
     def _prepare(self) -> None:
         """Screen at the root and set up the workers on what is left."""
         fixings = Fixings(self.problem.included, self.problem.excluded)
         if self.settings.screening != "none":
-            fixings = self.root.bound.decide(fixings, self.incumbent.objective)
+            given, fixings = fixings, self.root.bound.decide(fixings, self.incumbent.objective)
+            included = np.flatnonzero(fixings.included & ~given.included)
+            excluded = np.flatnonzero(fixings.excluded & ~given.excluded)
+            self.screened = np.concatenate([included + 1, -1 - excluded])
         self._columns = np.flatnonzero(~fixings.excluded)
         upper = self.incumbent.objective
-        self.workers = make_workers(self.problem, self.root, fixings, upper, self._columns, self.settings.n_threads)
+        self.workers = make_workers(
+            self.problem, self.root, fixings, upper, self._columns, self.settings.n_threads, self.proof
+        )
 
     def _explore(self, pool: ThreadPoolExecutor) -> None:
         """Let every worker with open nodes explore for a while, sharing the nodes out first."""
@@ -286,6 +322,7 @@ class Search:
     def _update(self) -> None:
         """Take over better models and the new lower bound."""
         for worker in self.workers:
+            worker.hand_in_log()
             if worker.totals.best[0] < self.incumbent.objective:
                 support = self._columns[worker.totals.support]
                 self._adopt(polish(self.problem, support, self.incumbent.x, self.incumbent.b))

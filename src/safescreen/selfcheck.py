@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -189,7 +191,7 @@ def failures(hard: HardProblem, modes: tuple[str, ...] = SCREENING_MODES) -> lis
     truth = brute_force(problem)
     found = _root_failures(problem, truth)
     for mode in modes:
-        found += [f"solve({mode!r}): {text}" for text in _solve_failures(problem, truth, mode)]
+        found += [f"solve({mode!r}): {text}" for text in _solve_failures(problem, hard.kwargs, truth, mode)]
     return [f"{hard.description}: {text}" for text in found]
 
 
@@ -209,12 +211,14 @@ def _root_failures(problem: Problem, truth: BruteForce) -> list[str]:
     return found + [f"screen: {text}" for text in contradictions(screening, problem, truth)]
 
 
-def _solve_failures(problem: Problem, truth: BruteForce, mode: str) -> list[str]:
-    """What `solve` claims in one screening mode."""
+def _solve_failures(problem: Problem, data: dict[str, Any], truth: BruteForce, mode: str) -> list[str]:
+    """What `solve` claims in one screening mode, and whether its proof holds."""
     import safescreen as ss
 
-    solution = ss.solve(problem, rel_gap=REL_GAP, screening=mode)
-    found = []
+    with TemporaryDirectory() as folder:
+        proof = Path(folder) / "proof.npz"
+        solution = ss.solve(problem, rel_gap=REL_GAP, screening=mode, certificate=proof)
+        found = _proof_failures(proof, data, solution, truth)
     if solution.objective - truth.value > ACCURACY * abs(truth.value) + NOTHING:
         found.append(f"objective {solution.objective!r} misses the optimum {truth.value!r}")
     if _above(truth.value, solution.objective):
@@ -227,6 +231,23 @@ def _solve_failures(problem: Problem, truth: BruteForce, mode: str) -> list[str]
         found.append(f"status {solution.status!r} at a gap of {solution.gap!r}, without any limit set")
     found += _model_failures(problem, solution)
     return found + contradictions(solution.screening, problem, truth)
+
+
+def _proof_failures(proof: Path, data: dict[str, Any], solution: Any, truth: BruteForce) -> list[str]:
+    """Whether the independent checker accepts the proof, and agrees with truth and solver."""
+    import safescreen as ss
+
+    check = ss.verify(proof, data["X"], data["y"])
+    if not check.valid:
+        return [f"proof refused: {check.reason}"]
+    found = []
+    if _above(check.lower_bound, truth.value):
+        found.append(f"certified lower bound {check.lower_bound!r} above the optimum {truth.value!r}")
+    if _above(truth.value, check.objective):
+        found.append(f"certified objective {check.objective!r} below the optimum {truth.value!r}")
+    if not solution.lower_bound <= check.enclosure[1]:
+        found.append(f"lower bound {solution.lower_bound!r} above the checker's enclosure {check.enclosure}")
+    return found
 
 
 def _model_failures(problem: Problem, solution: Any) -> list[str]:

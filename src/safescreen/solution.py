@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from safescreen.bounds import Bound
 from safescreen.problem import Problem
-from safescreen.screening import Screening
+from safescreen.screening import Screening, report
 
 
 class TracePoint(NamedTuple):
@@ -65,6 +67,8 @@ class Solution:
         Bounds over time.
     problem : Problem
         The problem solved.
+    root : Bound or None
+        What the dual point of the root relaxation proves, the source of ``screening``.
     """
 
     coef: npt.NDArray[np.float64] = field(repr=False)
@@ -75,14 +79,19 @@ class Solution:
     status: str
     nodes: int
     seconds: float
-    screening: Screening | None = field(repr=False)
     trace: list[TracePoint] = field(repr=False)
     problem: Problem = field(repr=False)
+    root: Bound | None = field(repr=False)
 
     @property
     def gap(self) -> float:
         """Relative distance of the model from the safe lower bound."""
         return relative_gap(self.objective, self.lower_bound)
+
+    @cached_property
+    def screening(self) -> Screening | None:
+        """What the root proves against this model."""
+        return None if self.root is None else report(self.problem, self.root, self.objective, self.seconds)
 
     @property
     def feature_names(self) -> list[str]:
@@ -94,6 +103,11 @@ class Solution:
             f"Solution({self.status}, {self.support.size} features, objective {self.objective:.9g}, "
             f"lower bound {self.lower_bound:.9g}, gap {self.gap:.2g}, {self.nodes} nodes, {self.seconds:.3g} s)"
         )
+
+    def _repr_html_(self) -> str:
+        from safescreen.cards import solution_card
+
+        return solution_card(self)
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:

@@ -15,7 +15,7 @@ from safescreen.design import UNIT
 from safescreen.node import State, make_dense, predictor, relax, reserved_rows
 from safescreen.numerics import add_multiple, compiled, entry, two_largest_cuts
 
-EXHAUSTED, PAUSED, STORE_FULL = 0, 1, 2
+EXHAUSTED, PAUSED, STORE_FULL, LOG_FULL = 0, 1, 2, 3
 PLUNGE = 0.1  # a plunge goes on while the bound is this near, relative to the gap, to the best open one
 
 
@@ -26,12 +26,26 @@ class Store(NamedTuple):
     level: np.ndarray
     intercept: np.ndarray
     bits: np.ndarray  # (slots, bytes): two bits per feature
+    parent: np.ndarray  # number of the parent in the log
+    decision: np.ndarray  # what distinguishes the node from it: ±(feature + 1), 0 for nothing
     length: np.ndarray  # entries in the warm start
     feature: np.ndarray  # (slots, width)
     value: np.ndarray
     vacant: np.ndarray
     heap: np.ndarray
     counts: np.ndarray  # [vacant slots, heap size]
+
+
+class Log(NamedTuple):
+    """What a proof needs to know of every node; without entries where no proof is wanted."""
+
+    counts: np.ndarray  # [nodes, screening decisions, entries of points, next number, step between numbers]
+    node: np.ndarray  # (nodes, 2): its number and its parent's
+    facts: np.ndarray  # (nodes, 3): decision, screening decisions, entries of its point (-1: it has none)
+    intercept: np.ndarray  # (nodes,): of its point
+    screened: np.ndarray  # decisions, as ±(feature + 1)
+    feature: np.ndarray
+    value: np.ndarray
 
 
 class Totals(NamedTuple):
@@ -46,13 +60,16 @@ class Totals(NamedTuple):
     stop: np.ndarray  # [1 as soon as any worker runs dry], shared
     raise_in: np.ndarray  # (features,): bound of the whole problem with the feature in
     raise_out: np.ndarray  # (features,): and with it out
+    used: np.ndarray  # (features,): whether one of these two has decided the feature in some node
+    log: Log
 
 
 def make_store(slots: int, features: int, width: int) -> Store:
     """An empty store; pages are only touched when nodes are stored."""
     return Store(
         np.empty(slots), np.empty(slots), np.empty(slots), np.empty((slots, (features + 3) // 4), np.uint8),
-        np.empty(slots, np.int32), np.empty((slots, width), np.int32), np.empty((slots, width), np.float32),
+        np.empty(slots, np.int64), np.empty(slots, np.int32), np.empty(slots, np.int32),
+        np.empty((slots, width), np.int32), np.empty((slots, width), np.float32),
         np.arange(slots - 1, -1, -1, dtype=np.int32), np.empty(slots, np.int32), np.array([slots, 0], np.int64),
     )  # fmt: skip
 
@@ -64,6 +81,7 @@ def put(store: Store, state: State, bound: float, level: float, b: float) -> Non
     codes = np.concatenate([codes, np.zeros(-codes.size % 4, np.uint8)]).reshape(-1, 4)
     nonzero = np.flatnonzero(state.x)[: store.feature.shape[1]]
     store.bound[slot], store.level[slot], store.intercept[slot] = bound, level, b
+    store.parent[slot], store.decision[slot] = -1, 0
     store.bits[slot] = codes[:, 0] | codes[:, 1] << 2 | codes[:, 2] << 4 | codes[:, 3] << 6
     store.length[slot] = nonzero.size
     store.feature[slot, : nonzero.size] = nonzero
@@ -72,7 +90,20 @@ def put(store: Store, state: State, bound: float, level: float, b: float) -> Non
     store.counts[:] = store.counts[0] - 1, 1
 
 
-def make_totals(upper: np.ndarray, stop: np.ndarray, raise_in: np.ndarray, raise_out: np.ndarray) -> Totals:
+def make_log(nodes: int, entries: int, first: int, step: int) -> Log:
+    """An empty log whose nodes are numbered ``first``, ``first + step``, ..."""
+    return Log(
+        counts=np.array([0, 0, 0, first, step], np.int64),
+        node=np.empty((nodes, 2), np.int64),
+        facts=np.empty((nodes, 3), np.int32),
+        intercept=np.empty(nodes),
+        screened=np.empty(entries, np.int32),
+        feature=np.empty(entries, np.int32),
+        value=np.empty(entries),
+    )
+
+
+def make_totals(upper: np.ndarray, stop: np.ndarray, raise_in: np.ndarray, raise_out: np.ndarray, log: Log) -> Totals:
     """Fresh totals of a worker; ``upper`` and ``stop`` are shared between workers."""
     features = raise_in.size
     return Totals(
@@ -85,6 +116,8 @@ def make_totals(upper: np.ndarray, stop: np.ndarray, raise_in: np.ndarray, raise
         stop=stop,
         raise_in=raise_in,
         raise_out=raise_out,
+        used=np.zeros(features, np.bool_),
+        log=log,
     )
 
 
@@ -126,11 +159,13 @@ def pop(store):
 
 
 @compiled
-def save(store, status, x, bound, level, b):
+def save(store, status, x, bound, level, b, parent, decision):
     """Store a node: its decisions and as much of its iterate as fits."""
     store.counts[0] -= 1
     slot = store.vacant[store.counts[0]]
     store.bound[slot] = bound
+    store.parent[slot] = parent
+    store.decision[slot] = decision
     store.level[slot] = level
     store.intercept[slot] = b
     for i in range(store.bits.shape[1]):
@@ -191,9 +226,8 @@ def decide(data, status, x, u, j, choice):
 
 
 @compiled
-def screen_node(data, status, x, u, best_q, bound, last, following, limit, closed):
+def screen_node(data, status, x, u, best_q, bound, last, following, limit, closed, log):
     """Fix every free feature whose other branch is proved to hold nothing below ``limit``."""
-    count = 0
     for j in range(status.size):
         if status[j] != FREE:
             continue
@@ -208,28 +242,66 @@ def screen_node(data, status, x, u, best_q, bound, last, following, limit, close
         if raised > limit:
             closed[0] = min(closed[0], raised)
             decide(data, status, x, u, j, choice)
-            count += 1
-    return count
+            if log.intercept.size > 0:
+                log.screened[log.counts[1]] = choice * (j + 1)
+                log.counts[1] += 1
+                log.facts[log.counts[0] - 1, 1] += 1
 
 
 @compiled
-def screen_root(status, x, raise_in, raise_out, closed, limit):
+def screen_root(status, x, totals, limit):
     """Apply what the root's dual point proves against the current ``limit``; False if the node contradicts it."""
     for j in range(status.size):
-        if raise_in[j] > limit:
-            if status[j] == IN:
+        if totals.raise_in[j] > limit:
+            choice, raised = OUT, totals.raise_in[j]
+        elif totals.raise_out[j] > limit:
+            choice, raised = IN, totals.raise_out[j]
+        else:
+            continue
+        if status[j] != choice:
+            totals.closed[0] = min(totals.closed[0], raised)
+            totals.used[j] = True
+            if status[j] != FREE:
                 return False
-            if status[j] == FREE:
-                closed[0] = min(closed[0], raise_in[j])
-                status[j] = OUT
+            status[j] = choice
+            if choice == OUT:
                 x[j] = 0.0
-        elif raise_out[j] > limit:
-            if status[j] == OUT:
-                return False
-            if status[j] == FREE:
-                closed[0] = min(closed[0], raise_out[j])
-                status[j] = IN
     return True
+
+
+@compiled
+def log_is_full(log, features):
+    """Whether the log may lack room for one more node."""
+    if log.intercept.size == 0:
+        return False
+    entries = max(log.counts[1], log.counts[2]) + features
+    return log.counts[0] >= log.intercept.size or entries > log.value.size
+
+
+@compiled
+def record(log, parent, decision, state, has_point):
+    """Log a node, with the dual point behind its bound where that adds something; returns its number."""
+    if log.intercept.size == 0:
+        return parent
+    i, number = log.counts[0], log.counts[3]
+    log.node[i, 0] = number
+    log.node[i, 1] = parent
+    log.facts[i, 0] = decision
+    log.facts[i, 1] = 0
+    log.facts[i, 2] = -1
+    log.intercept[i] = 0.0
+    if has_point:
+        first = log.counts[2]
+        for j in range(state.best_x.size):
+            if state.best_x[j] != 0.0:
+                log.feature[log.counts[2]] = j
+                log.value[log.counts[2]] = state.best_x[j]
+                log.counts[2] += 1
+        log.facts[i, 2] = log.counts[2] - first
+        log.intercept[i] = state.best_b[0]
+    log.counts[0] += 1
+    log.counts[3] += log.counts[4]
+    return number
 
 
 @compiled
@@ -315,41 +387,48 @@ def answer(exploring, data, state, spare, store, totals, numbers, switch, node_l
     features = status.size
     lowest = np.sqrt(data.gamma * data.mu)
     diving = False
+    log = totals.log
     bound, level, b = 0.0, 0.0, 0.0
+    parent, decision, known = np.int64(-1), np.int64(0), False
     spent = 0
     done = 0
     outcome = PAUSED
     while True:
         limit = totals.upper[0] * (1.0 - rel_gap)
+        known = False
         if not diving:
             if store.counts[1] == 0:
                 outcome = EXHAUSTED
                 break
+            if log_is_full(log, features):
+                outcome = LOG_FULL
+                break
             slot = pop(store)
+            parent, decision = store.parent[slot], np.int64(store.decision[slot])
             if store.bound[slot] >= limit:  # the best open node is hopeless, hence all are
                 totals.closed[0] = min(totals.closed[0], store.bound[slot])
+                record(log, parent, decision, state, known)
                 store.vacant[store.counts[0]] = slot
                 store.counts[0] += 1
-                while store.counts[1] > 0:
-                    store.counts[1] -= 1
-                    store.vacant[store.counts[0]] = store.heap[store.counts[1]]
-                    store.counts[0] += 1
-                outcome = EXHAUSTED
-                break
+                continue
             recycle_rows(data, state, spare)
             bound, level, b = load(data, store, status, x, slot)
-            if node_screening and not screen_root(status, x, totals.raise_in, totals.raise_out, totals.closed, limit):
+            if node_screening and not screen_root(status, x, totals, limit):
                 totals.closed[0] = min(totals.closed[0], max(limit, bound))
+                record(log, parent, decision, state, known)
                 continue
             for j in range(features):
                 if status[j] == IN:
                     make_dense(data, j, 0 * j)
             predictor(data.columns, data.row, x, b, state.u)
             spent += features * 4 + m * store.length[slot]
-        if spent >= allowance or done >= node_limit or store.counts[0] < 3 or totals.stop[0] != 0:
-            save(store, status, x, bound, level, b)
+        full = log_is_full(log, features)
+        if spent >= allowance or done >= node_limit or store.counts[0] < 3 or full or totals.stop[0] != 0:
+            save(store, status, x, bound, level, b, parent, decision)
             if store.counts[0] < 3:
                 outcome = STORE_FULL
+            elif full:
+                outcome = LOG_FULL
             break
         done += 1
         decided, free = 0, 0
@@ -360,6 +439,7 @@ def answer(exploring, data, state, spare, store, totals, numbers, switch, node_l
                 free += 1
         if decided > data.k:  # screening proved more features in than fit: nothing here is below the limit
             totals.closed[0] = min(totals.closed[0], max(limit, bound))
+            record(log, parent, decision, state, known)
             diving = False
             continue
         if decided == data.k:
@@ -376,8 +456,9 @@ def answer(exploring, data, state, spare, store, totals, numbers, switch, node_l
         spent += (m + 2 * features) * (decided + free) * 4
         totals.counts[0] += 1
         totals.counts[2] += 1 if newton else 0
-        parent = bound
+        known = value >= bound  # otherwise the parent's bound holds, and this dual point proves nothing new
         bound = max(bound, value)
+        parent, decision = record(log, parent, decision, state, known), np.int64(0)
         if bound >= limit or final:
             if final and primal * (1.0 + 8.0 * m * UNIT) < totals.upper[0]:
                 accept(status, totals, primal * (1.0 + 8.0 * m * UNIT))
@@ -399,9 +480,9 @@ def answer(exploring, data, state, spare, store, totals, numbers, switch, node_l
                         totals.closed[0] = min(totals.closed[0], bound)
                         diving = False
                         continue
-        if value >= parent:
+        if known:
             if node_screening:
-                screen_node(data, status, x, state.u, state.best_q, value, last, following, limit, totals.closed)
+                screen_node(data, status, x, state.u, state.best_q, value, last, following, limit, totals.closed, log)
             if j >= 0 and status[j] != FREE:
                 j, fractional = choose(status, x, state.best_q, level)
         if j < 0:  # everything was decided by screening: the node is its own only child
@@ -413,14 +494,15 @@ def answer(exploring, data, state, spare, store, totals, numbers, switch, node_l
         status[j] = -first
         if first == IN:
             x[j] = 0.0
-        save(store, status, x, bound, level, b)
+        decision = first * (j + 1)
+        save(store, status, x, bound, level, b, parent, -decision)
         status[j] = FREE
         x[j] = kept
         decide(data, status, x, state.u, j, first)
         best = store.bound[store.heap[0]]
         diving = bound <= best + PLUNGE * (limit - best)
         if not diving:
-            save(store, status, x, bound, level, b)
+            save(store, status, x, bound, level, b, parent, decision)
     return outcome
 
 

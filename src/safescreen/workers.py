@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from safescreen import kernels
 from safescreen.bounds import IN, Fixings
+from safescreen.certificate import Proof
 from safescreen.node import Data, State, make_spare, make_state
 from safescreen.problem import Problem
 from safescreen.relaxation import Root, block_data
-from safescreen.tree import EXHAUSTED, STORE_FULL, Store, Totals, make_store, make_totals, put
+from safescreen.tree import EXHAUSTED, LOG_FULL, STORE_FULL, Store, Totals, make_log, make_store, make_totals, put
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]
@@ -20,17 +21,20 @@ IndexArray = npt.NDArray[np.int64]
 _DENSE_BYTES = 1 << 26  # a sparse matrix stays compressed in the search when its dense block would be larger
 _VIRTUAL_BYTES = 1 << 33  # room for dense rows; only those in use take memory
 _SLOTS = 1024
+_LOGGED = 4096  # nodes a worker logs before it hands them to the proof
 
 
 @dataclass
 class Worker:
     """One explorer of the tree."""
 
+    columns: IndexArray
     data: Data
     state: State
     spare: State
     store: Store
     totals: Totals
+    proof: Proof | None
 
     @property
     def open_nodes(self) -> int:
@@ -53,9 +57,23 @@ class Worker:
             )
             if outcome == EXHAUSTED:
                 self.totals.stop[0] = 1
-            if outcome != STORE_FULL:
+            if outcome == STORE_FULL:
+                self.store = _enlarged(self.store)
+            elif outcome == LOG_FULL:
+                self.hand_in_log()
+            else:
                 return
-            self.store = _enlarged(self.store)
+
+    def hand_in_log(self) -> None:
+        """Give the nodes logged since the last time to the proof, if one is written."""
+        if self.proof is not None:
+            self.proof.take(self.totals.log, self.columns)
+
+    def hand_in_rest(self) -> None:
+        """The same for good, with the nodes that are still open."""
+        if self.proof is not None:
+            self.proof.take(self.totals.log, self.columns)
+            self.proof.take_open(self.store, self.totals.log, self.columns)
 
     def hand_over(self, other: Worker) -> None:
         """Give every second open node, in the order of their bounds, to a worker that has none."""
@@ -66,7 +84,7 @@ class Worker:
             other.store = _enlarged(other.store)
         target = np.arange(given.size, dtype=np.int32)
         theirs = other.store
-        for mine, their in zip(self.store[:7], theirs[:7], strict=True):
+        for mine, their in zip(self.store[:9], theirs[:9], strict=True):
             their[target] = mine[given]
         theirs.heap[: given.size] = target  # sorted by bound, hence a heap
         theirs.counts[:] = theirs.bound.size - given.size, given.size
@@ -78,7 +96,13 @@ class Worker:
 
 
 def make_workers(
-    problem: Problem, root: Root, fixings: Fixings, upper: float, columns: IndexArray, count: int
+    problem: Problem,
+    root: Root,
+    fixings: Fixings,
+    upper: float,
+    columns: IndexArray,
+    count: int,
+    proof: Proof | None,
 ) -> list[Worker]:
     """Workers over the surviving ``columns``; the first one holds the root node."""
     shared = np.array([upper]), np.zeros(1, np.int64)
@@ -94,10 +118,11 @@ def make_workers(
     hot = _hot(problem, root, columns)
     for number in range(count):
         data = base if number == 0 or base.values.size == 0 else search_data(problem, columns, root)
-        totals = make_totals(*shared, raise_in, raise_out)
+        log = make_log(*((0, 0) if proof is None else (_LOGGED, max(1 << 17, 4 * columns.size))), number, count)
+        totals = make_totals(*shared, raise_in, raise_out, log)
         state = make_state(data, hot, weights, capacity)
         spare = make_spare(state)
-        workers.append(Worker(data, state, spare, make_store(_SLOTS, columns.size, width), totals))
+        workers.append(Worker(columns, data, state, spare, make_store(_SLOTS, columns.size, width), totals, proof))
     first = workers[0]
     first.state.status[fixings.included[columns]] = IN
     first.state.x[:] = root.x[columns]
@@ -143,7 +168,7 @@ def _enlarged(store: Store) -> Store:
     """The same open nodes in twice the slots."""
     old = store.bound.size
     new = make_store(2 * old, 4 * store.bits.shape[1], store.feature.shape[1])
-    for mine, theirs in zip(store[:7], new[:7], strict=True):
+    for mine, theirs in zip(store[:9], new[:9], strict=True):
         theirs[:old] = mine
     new.heap[:old] = store.heap
     vacant = int(store.counts[0])

@@ -1,0 +1,105 @@
+"""Proofs: what writing one costs, how large it is, and how long an independent check takes.
+
+The 18 REG settings (gap 1e-6), the CARD settings with n <= 1,000 and m >= 500, and the real sets (gap 1e-4; need
+``SAFESCREEN_DATA``). Every proof must be accepted with a certified gap no larger than the one requested.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import harness
+import rivals
+from harness import Outcome, Row, Task, geomean
+
+REG = [("reg", 500, m, mu, None, gamma) for mu, m, gamma in product((5e-4, 1e-3), (200, 500, 1000), (1.0, 1.5, 1.8))]
+CARD = [("card", n, m, None, 50, gamma) for n, m, gamma in product((200, 1000), (500, 1000), (1.0, 1.5, 1.8))]
+REAL = [(name, None, None, mu, None, gamma)
+        for name, mu, gamma in product(("arcene", "newsgroups_tfidf"), (5e-4, 1e-3), (0.5, 1.0, 1.5))]  # fmt: skip
+
+
+def load(name: str, n: int | None, m: int | None, mu: float | None, k: int | None, gamma: float) -> Task:
+    """The data and parameters of one line."""
+    if n is None or m is None:
+        from safescreen.datasets import load_local
+
+        X, y = load_local(name)
+        return Task(X, y.astype(float), gamma, mu=mu, standardize=True, rel_gap=1e-4)
+    X, y = harness.synthetic(m, n, 0)
+    return Task(X, y, gamma, mu=mu, k=k, rel_gap=1e-6 if name == "reg" else 1e-4)
+
+
+def line(task: Task, folder: Path, budget: float) -> Row:
+    """Solve without and with a proof, and check it, taking turns."""
+    import safescreen as ss
+
+    problem = rivals.SafeScreen().problem(task)
+    path = folder / "proof.npz"
+    checks: list[Any] = []
+
+    def solve(certificate: Path | None) -> Outcome:
+        solution = ss.solve(problem, rel_gap=task.rel_gap, certificate=certificate)
+        return Outcome(solution.objective, solution.nodes, solution.gap)
+
+    def check() -> Outcome:
+        checks.append(ss.verify(path, task.X, task.y))
+        return Outcome(checks[-1].objective, checks[-1].nodes, checks[-1].gap)
+
+    runs = {"plain": lambda: solve(None), "proof": lambda: solve(path), "check": check}
+    timings = harness.interleaved(runs, budget)
+    plain, proof, checking = (timings[name].best for name in ("plain", "proof", "check"))
+    result = checks[-1]
+    good = result.valid and result.gap <= task.rel_gap and result.lower_bound <= result.objective
+    return {
+        "nodes": timings["plain"].outcome.nodes,
+        "seconds": plain,
+        "with_proof": proof,
+        "slower_percent": 100.0 * (proof / plain - 1.0),
+        "extra_ms": 1e3 * (proof - plain),
+        "check_seconds": checking,
+        "check_ratio": checking / proof,
+        "megabytes": path.stat().st_size / 1e6,
+        "certified_gap": result.gap,
+        "accepted": "yes" if good else f"WORSE {result.reason}",
+    }
+
+
+def main() -> int:
+    options = harness.parser(__doc__ or "", ())
+    arguments = options.parse_args()
+    import safescreen as ss
+
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 20, 3, 1.0, random_state=0)
+    ss.solve(ss.Problem(X, y, k=3))
+    rows: list[Row] = []
+    settings = REG + CARD + REAL
+    with tempfile.TemporaryDirectory() as folder:
+        for setting in settings[::6] if arguments.quick else settings:
+            name, n, m, mu, k, gamma = setting
+            row: Row = {"set": name, "n": n or "", "m": m or "", "mu": mu or "", "k": k or "", "gamma": gamma}
+            row |= line(load(*setting), Path(folder), arguments.budget)
+            rows.append(row)
+            harness.say(row)
+    harness.show("proofs", rows)
+    total, proof, check = (sum(row[name] for row in rows) for name in ("seconds", "with_proof", "check_seconds"))
+    worse = sum(row["accepted"] != "yes" for row in rows)
+    late = [row for row in rows if row["check_ratio"] > 1.0]
+    slow = [row for row in rows if row["slower_percent"] > 30.0]
+    notes = [
+        f"all together: solving {total:.2f} s, with proofs {proof:.2f} s ({100 * (proof / total - 1):.0f} % more), "
+        f"checking {check:.2f} s",
+        f"checking takes {geomean(row['check_ratio'] for row in rows):.2f} of the time of solving, geometric mean; "
+        f"longer on {len(late)} lines",
+        f"slowed by more than 30 %: {len(slow)} lines, the longest of them a solve of "
+        f"{1e3 * max((row['seconds'] for row in slow), default=0.0):.1f} ms",
+        f"refused: {worse} of {len(rows)}",
+    ]
+    harness.save(arguments.output or "proofs", rows, notes)
+    return int(worse > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

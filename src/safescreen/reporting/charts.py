@@ -1,0 +1,186 @@
+"""Small charts as HTML and SVG, without a library.
+
+The SVG holds lines and areas only and is stretched to whatever width there is, with strokes that keep their width;
+labels are HTML around it and keep their size. So one chart serves a phone, a desktop and paper, and needs no script.
+Colours are classes, which the style sheet sets for light, dark and print.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from .digits import nearest
+from .escaping import escaped
+
+Values = Sequence[float] | npt.NDArray[np.float64]
+
+_SIDE = 1000.0  # of the SVG's own square, whatever its shape on the page
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A range of numbers, linear or logarithmic, and the numbers to label."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    labels: tuple[str, ...]
+    logarithmic: bool = False
+
+    def place(self, value: float) -> float:
+        """Where a number lies, 0 at the low end and 1 at the high end."""
+        low, high = self._scaled(self.low), self._scaled(self.high)
+        return (self._scaled(min(max(value, self.low), self.high)) - low) / (high - low)
+
+    def _scaled(self, value: float) -> float:
+        return math.log10(value) if self.logarithmic else value
+
+
+def linear(low: float, high: float, most: int = 6, whole: bool = False, room: float = 0.0) -> Axis:
+    """An axis from ``low`` to ``high``, a little longer by ``room``, with round labels and ``most`` steps at most."""
+    if not high - low > max(1e-12 * max(abs(low), abs(high)), 1e-250):
+        low, high = low - max(abs(low) * 1e-3, 1e-9), high + max(abs(high) * 1e-3, 1e-9)
+    low, high = low - room * (high - low), high + room * (high - low)
+    step = _round_step((high - low) / most, whole)
+    first = math.ceil(low / step - 1e-9)
+    ticks = [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
+    decimals = next(places for places in range(400) if whole or round(step * 10.0**places, 6) % 1.0 == 0.0)
+    if decimals > 8 or abs(high) >= 1e7:
+        labels = [nearest(tick, 6) for tick in ticks]
+    else:
+        labels = [f"{tick:.{decimals}f}".replace("-", "−") for tick in ticks]
+    return Axis(low, high, tuple(ticks), tuple(labels))
+
+
+def logarithmic(low: float, high: float, count: int = 6) -> Axis:
+    """An axis over orders of magnitude, with powers of ten (or few of them) as labels."""
+    first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
+    every = max(1, math.ceil((last - first) / count))
+    decades = math.log10(high / low)
+    factors = (1.0, 2.0, 5.0) if decades < 1.5 else (1.0, 3.0) if decades < 3.2 else (1.0,)
+    powers = range(first, last + 1, every)
+    ticks = [f * 10.0**p for p in powers for f in factors if low * 0.999 <= f * 10.0**p <= high * 1.001]
+    return Axis(low, high, tuple(ticks), tuple(nearest(tick, 1) for tick in ticks), logarithmic=True)
+
+
+def parameter_axis(name: str, values: npt.NDArray[np.float64]) -> Axis:
+    """An axis for a model parameter: prices and ridge parameters are spread over orders of magnitude."""
+    low, high = float(values.min()), float(values.max())
+    if name != "k" and low > 0.0 and high > 10.0 * low:
+        return logarithmic(low, high)
+    return linear(low, high, 12 if name == "k" else 6, whole=name == "k")
+
+
+def _round_step(step: float, whole: bool) -> float:
+    power = 10.0 ** math.floor(math.log10(step))
+    rounded = next(factor * power for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * power >= step * (1.0 - 1e-9))
+    return max(1.0, math.ceil(rounded)) if whole else rounded
+
+
+@dataclass
+class Chart:
+    """Marks on a pair of axes, collected and then written out."""
+
+    x: Axis
+    y: Axis
+    marks: list[str] = field(default_factory=list)
+
+    def area(self, xs: Values, lower: Values, upper: Values, look: str) -> None:
+        """What lies between two lines."""
+        there = self._points(xs, upper)
+        back = self._points(xs, lower)[::-1]
+        self.marks.append(f'<path class="area {look}" d="M{"L".join(there + back)}Z"/>')
+
+    def line(self, xs: Values, ys: Values, look: str) -> None:
+        """Points joined by straight lines."""
+        self.marks.append(f'<path class="line {look}" d="M{"L".join(self._points(xs, ys))}"/>')
+
+    def dots(self, xs: Values, ys: Values, look: str, titles: Sequence[str] | None = None) -> None:
+        """Points; with titles each one says what it is when pointed at."""
+        points = self._points(xs, ys)
+        if titles is None:
+            self.marks.append(f'<path class="dot {look}" d="{"".join(f"M{point}h0" for point in points)}"/>')
+            return
+        self.marks += [
+            f'<path class="dot {look}" d="M{point}h0"><title>{escaped(title)}</title></path>'
+            for point, title in zip(points, titles, strict=True)
+        ]
+
+    def bars(self, xs: Values, lower: Values, upper: Values, look: str) -> None:
+        """Vertical lines, for errors."""
+        pairs = zip(self._points(xs, lower), self._points(xs, upper), strict=True)
+        self.marks.append(f'<path class="bar {look}" d="{"".join(f"M{low}L{high}" for low, high in pairs)}"/>')
+
+    def columns(self, left: Values, right: Values, heights: Values, look: str) -> None:
+        """Filled columns on the lower end of the vertical axis."""
+        parts = []
+        for start, end, height in zip(left, right, heights, strict=True):
+            a, b, top = self._x(start), self._x(end), self._y(height)
+            parts.append(f"M{a:.1f} {_SIDE:g}V{top:.1f}H{b:.1f}V{_SIDE:g}Z")
+        self.marks.append(f'<path class="area {look}" d="{"".join(parts)}"/>')
+
+    def level(self, y: float, look: str) -> None:
+        """A horizontal line across the chart."""
+        self.marks.append(f'<path class="line {look}" d="M0 {self._y(y):.1f}H{_SIDE:g}"/>')
+
+    def html(
+        self,
+        title: str,
+        description: str,
+        x_label: str,
+        y_label: str,
+        legend: Sequence[tuple[str, str]] = (),
+        height: int = 240,
+        name: str = "",
+    ) -> str:
+        """The chart as a figure; the title and the legend's texts are escaped here."""
+        keys = "".join(f'<span class="key {look}">{escaped(label)}</span>' for label, look in legend)
+        ys = "".join(
+            f'<span style="bottom:{100 * self.y.place(tick):.2f}%">{escaped(label)}</span>'
+            for tick, label in zip(self.y.ticks, self.y.labels, strict=True)
+        )
+        xs = "".join(
+            f'<span style="left:{100 * self.x.place(tick):.2f}%">{escaped(label)}</span>'
+            for tick, label in zip(self.x.ticks, self.x.labels, strict=True)
+        )
+        widest = max(self.y.labels, key=len, default="")
+        return (
+            f'<figure class="chart" data-chart="{escaped(name)}"><figcaption><strong>{escaped(title)}</strong>'
+            f'<span class="keys">{keys}</span></figcaption>'
+            f'<div class="y-label">{escaped(y_label)}</div>'
+            f'<div class="plot" style="--height:{height}px"><div class="ys"><b>{escaped(widest)}</b>{ys}</div>'
+            f'<svg viewBox="0 0 1000 1000" preserveAspectRatio="none" role="img" aria-label="{escaped(description)}">'
+            f'<path class="grid" d="{self._grid()}"/>{"".join(self.marks)}</svg>'
+            f'<div class="xs">{xs}</div></div><div class="x-label">{escaped(x_label)}</div></figure>'
+        )
+
+    def _grid(self) -> str:
+        return "".join(f"M0 {self._y(tick):.1f}H{_SIDE:g}" for tick in self.y.ticks)
+
+    def _points(self, xs: Values, ys: Values) -> list[str]:
+        return [f"{self._x(x):.1f} {self._y(y):.1f}" for x, y in zip(xs, ys, strict=True)]
+
+    def _x(self, value: float) -> float:
+        return _SIDE * self.x.place(float(value))
+
+    def _y(self, value: float) -> float:
+        return _SIDE * (1.0 - self.y.place(float(value)))
+
+
+def steps(xs: Values, ys: Values) -> tuple[list[float], list[float]]:
+    """A step function that keeps each value until the next point, as a line."""
+    flat_x, flat_y = [float(xs[0])], [float(ys[0])]
+    for x, y in zip(xs[1:], ys[1:], strict=True):
+        flat_x += [float(x), float(x)]
+        flat_y += [flat_y[-1], float(y)]
+    return flat_x, flat_y
+
+
+def thinned(size: int, most: int = 400) -> npt.NDArray[np.int64]:
+    """At most ``most`` places out of many, first and last included: a screen shows no more."""
+    return np.unique(np.linspace(0, size - 1, min(size, most)).round().astype(np.int64))

@@ -1,0 +1,582 @@
+"""The proof checker: honest proofs pass with a bound below the truth, tampered ones never prove too much."""
+
+from __future__ import annotations
+
+import ast
+import math
+import subprocess
+import sys
+import zipfile
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from prover import load, prove, save
+from scipy import sparse
+from tampering import TAMPERINGS, outcomes
+
+import safescreen as ss
+from safescreen import verification
+from safescreen.reference import brute_force
+from safescreen.selfcheck import hard_problem
+from safescreen.verification import UNIT, entropy, exp, leading, leading_bits, log1p, verify
+
+ROUNDING = 1e-13  # of the reference
+
+
+def never_too_much(result, truth):
+    """What no verification may do, whatever the file: be valid and contradict the truth."""
+    if result.valid:
+        assert result.lower_bound <= truth + ROUNDING * abs(truth)
+        assert result.objective >= truth - ROUNDING * abs(truth)
+        assert result.lower_bound <= result.enclosure[1]
+
+
+# -- honest proofs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", range(0, 300, 20))
+def test_honest_proofs_hold(first, tmp_path):
+    """Weights, intercept, standardisation, sparse storage, decided features, price and budget, all mixed."""
+    for seed in range(first, first + 20):
+        hard = hard_problem(seed)
+        terms = dict(hard.kwargs)
+        X, y = terms.pop("X"), terms.pop("y")
+        options = {
+            "screening": ("nodes", "root", "none")[seed % 3],
+            "gap": (1e-6, 1e-3, 1e-9)[seed // 3 % 3],
+            "node_limit": (200, 10, 40, 0)[seed % 4],
+            "chunk": (1, 7, 50)[seed % 3],
+        }
+        made = prove(tmp_path / "proof.npz", X, y, seed=seed, **options, **terms)
+        result = verify(tmp_path / "proof.npz", X, y)
+        truth = brute_force(hard.problem()).value
+        assert result.valid, f"{hard.description}: {result.reason}"
+        never_too_much(result, truth)
+        assert result.nodes == len(made.records)
+        assert result.gap == pytest.approx((result.objective - result.lower_bound) / abs(result.objective))
+        claims = result.claims
+        assert result.lower_bound >= claims["lower_bound"] - 1e-9 * abs(claims["objective"])
+        assert result.enclosure[0] == result.lower_bound <= result.enclosure[1]
+
+
+def example(**terms):
+    """Data with a tree worth the name: correlated columns and a weak ridge."""
+    rng = np.random.default_rng(terms.pop("seed", 5))
+    X = rng.standard_normal((40, 8)) + 0.7 * rng.standard_normal((40, 1))
+    y = np.where(X @ np.array([1.0, -1.0, 0.7, 0.0, 0.5, 0.0, -0.4, 0.2]) + rng.logistic(size=40) > 0.0, 1, -1)
+    return X, y, {"mu": 0.01, "k": 4, "gamma": 30.0, **terms}
+
+
+@pytest.fixture(scope="module")
+def proof(tmp_path_factory):
+    """A proof with all parts: weights, standardised data, decided features, a constant column, several chunks."""
+    X, y, terms = example(standardize=True, include=[6], exclude=[5], mu=0.004, gamma=60.0)
+    X[:, 7] = 3.0
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, 40)
+    weights[3] = 0.0
+    terms |= {"sample_weight": weights}
+    path = tmp_path_factory.mktemp("proofs") / "proof.npz"
+    made = prove(path, X, y, seed=3, gap=1e-9, chunk=4, detours=0.2, **terms)
+    assert len(made.records) > 12
+    assert made.screened
+    return path, X, y, brute_force(made.problem).value
+
+
+def test_parts_of_a_result(proof):
+    path, X, y, truth = proof
+    result = verify(path, X, y)
+    assert result.valid
+    assert result.reason == ""
+    never_too_much(result, truth)
+    header, arrays = load(path)
+    assert result.nodes == header["nodes"]
+    assert 1 < result.leaves < result.nodes
+    assert result.points > 1
+    assert result.fingerprint == header["fingerprint"]["matrix"]
+    assert result.claims["mu"] == header["mu"]
+    assert result.claims["include"] == arrays["include"].tolist()
+    assert "Valid" in str(result)
+    assert f"{result.nodes} nodes" in str(result)
+    assert result.seconds > 0.0
+    refused = verify(path, X + 1.0, y)
+    assert str(refused) == "Refused: The matrix is not the one of the proof."
+    assert math.isnan(refused.objective)
+    assert math.isnan(refused.lower_bound)
+    assert math.isnan(refused.gap)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        np.asarray,
+        np.asfortranarray,
+        lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
+        np.ndarray.tolist,
+        sparse.csr_matrix,
+        sparse.csc_array,
+        sparse.coo_array,
+        sparse.lil_array,
+        lambda X: pd.DataFrame(X),
+        lambda X: pl.DataFrame(X),
+        lambda X: pd.DataFrame(X).astype(pd.SparseDtype(float, 0.0)),
+    ],
+)
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
+def test_any_form_of_the_data(form, stored, tmp_path):
+    X, y, terms = example()
+    X[np.abs(X) < 0.5] = 0.0
+    prove(tmp_path / "proof.npz", stored(X), y, node_limit=10, **terms)
+    assert verify(tmp_path / "proof.npz", form(X), y).valid
+    X[0, 0] += 1e-9
+    assert not verify(tmp_path / "proof.npz", form(X), y).valid
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.int8, np.bool_, np.uint16])
+def test_any_type_of_number(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (30, 5)).astype(kind)
+    y = rng.integers(0, 2, 30)
+    prove(tmp_path / "proof.npz", X, y, k=2, node_limit=10)
+    assert verify(tmp_path / "proof.npz", X, y).valid
+    assert verify(tmp_path / "proof.npz", X.astype(float), y).valid
+    assert verify(tmp_path / "proof.npz", sparse.csc_array(X), y).valid
+
+
+def test_sparse_with_duplicates_and_zeros_is_not_changed(tmp_path):
+    rows, columns, values = [0, 0, 1, 2, 3, 3], [0, 0, 1, 1, 0, 1], [1.0, 2.0, 3.0, 0.0, 5.0, -1.0]
+    X = sparse.coo_array((values, (rows, columns)), shape=(4, 2))
+    prove(tmp_path / "proof.npz", X.toarray(), [0, 1, 0, 1], k=1)
+    unsorted = sparse.csc_array(X)
+    unsorted.indices[:2], unsorted.data[:2] = unsorted.indices[:2][::-1], unsorted.data[:2][::-1]
+    unsorted.has_sorted_indices = False
+    before = unsorted.indices.copy(), unsorted.data.copy()
+    assert verify(tmp_path / "proof.npz", X, [0, 1, 0, 1]).valid
+    assert verify(tmp_path / "proof.npz", unsorted, [0, 1, 0, 1]).valid
+    assert X.nnz == 6
+    np.testing.assert_array_equal(unsorted.indices, before[0])
+    np.testing.assert_array_equal(unsorted.data, before[1])
+
+
+@pytest.mark.parametrize(
+    "recode",
+    [
+        lambda y: y,
+        lambda y: y.astype(float),
+        lambda y: y > 0,
+        lambda y: np.where(y > 0, "yes", "no"),
+        lambda y: np.where(y > 0, "yes", "no").astype(object),
+        lambda y: np.where(y > 0, "yes", "no").tolist(),
+        lambda y: pd.Series(np.where(y > 0, "b", "a")),
+        lambda y: pl.Series(np.where(y > 0, "b", "a")),
+        lambda y: y[:, None],
+    ],
+)
+def test_any_labels(recode, tmp_path):
+    X, y, terms = example()
+    prove(tmp_path / "proof.npz", X, recode(y), node_limit=5, **terms)
+    assert verify(tmp_path / "proof.npz", X, recode(y)).valid
+    assert "labels" in verify(tmp_path / "proof.npz", X, recode(-y)).reason
+    assert "labels" in verify(tmp_path / "proof.npz", X, np.where(y > 0, 7, 5)).reason
+
+
+def test_unusable_arguments(proof, tmp_path):
+    path, X, y, _ = proof
+    with pytest.raises(FileNotFoundError):
+        verify(tmp_path / "absent.npz", X, y)
+    with pytest.raises(TypeError, match="X has dtype"):
+        verify(path, np.array([["a", "b"], ["c", "d"]]), [0, 1])
+    with pytest.raises(ValueError, match="X has shape"):
+        verify(path, X[0], y)
+    with pytest.raises(ValueError, match="y has shape"):
+        verify(path, X, y[1:])
+
+
+def test_large_blocks_are_split(proof, monkeypatch):
+    """The same verdict when nothing fits into one block or batch."""
+    path, X, y, _ = proof
+    whole = verify(path, X, y)
+    monkeypatch.setattr(verification, "BLOCK", 100)
+    monkeypatch.setattr(verification, "BATCH", 100)
+    split = verify(path, X, y)
+    assert split.valid
+    assert split.lower_bound == pytest.approx(whole.lower_bound, rel=1e-12)
+    assert split.points == whole.points
+    assert verify(path, sparse.csr_array(X), y).valid
+
+
+def test_more_digits_where_they_are_needed(tmp_path, monkeypatch):
+    """Two large columns that nearly cancel: ordinary error bounds are too wide for the claim, sharp ones are not."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 2)) * 1e5
+    X[:, 1] = X[:, 0] + 1e-4 * X[:, 1]
+    y = np.where(X[:, 0] - X[:, 1] + 5.0 * rng.logistic(size=3000) > 0.0, 1, -1)
+    path = tmp_path / "proof.npz"
+    made = prove(path, X, y, k=2, gamma=1e3, gap=1e-6)
+    result = verify(path, X, y)
+    assert result.valid, result.reason
+    assert result.lower_bound <= made.upper
+    monkeypatch.setattr(verification.Problem, "product_error", lambda problem, sharp: (problem.m + 10.0) * UNIT)
+    assert "lower bound" in verify(path, X, y).reason
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csc_array])
+def test_large_means_and_extreme_scales(form, tmp_path):
+    """Columns whose quick moments lose all digits, one that leaves the range of squares, and a nearly constant one."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 5)) * np.array([1.0, 1e-3, 1e-145, 1e140, 1.0]) + np.array([1e9, 1e5, 0.0, 0.0, 0.0])
+    X[:, 4] = 7.0
+    X[0, 4] = np.nextafter(7.0, 8.0)
+    y = np.where(X[:, 0] - 1e9 + rng.logistic(size=50) > 0.0, 1, 0)
+    for terms in ({"standardize": True}, {"standardize": True, "fit_intercept": True}):
+        made = prove(tmp_path / "proof.npz", form(X), y, k=2, gamma=3.0, **terms)
+        result = verify(tmp_path / "proof.npz", form(X), y)
+        assert result.valid, result.reason
+        never_too_much(result, brute_force(made.problem).value)
+
+
+def test_weights_that_hardly_exist(tmp_path):
+    X, y, terms = example()
+    weights = np.ones(40)
+    weights[:4] = 1e-320, 1e-300, 1e-200, 0.0
+    made = prove(tmp_path / "proof.npz", X, y, node_limit=20, sample_weight=weights, **terms)
+    result = verify(tmp_path / "proof.npz", X, y)
+    assert result.valid, result.reason
+    never_too_much(result, brute_force(made.problem).value)
+
+
+def solved(path, hard, **options):
+    """A proof written by the solver."""
+    try:
+        return ss.solve(hard.problem(), certificate=path, **options)
+    except ValueError as error:
+        if "cannot be written yet" in str(error):
+            pytest.skip("the solver writes no proofs")
+        raise
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_proofs_of_the_solver(seed, tmp_path):
+    hard, path = hard_problem(seed), tmp_path / "proof.npz"
+    solution = solved(path, hard, rel_gap=1e-9, screening=("nodes", "root", "none")[seed % 3], n_threads=1 + seed % 2)
+    result = verify(path, hard.kwargs["X"], hard.kwargs["y"])
+    assert result.valid, f"{hard.description}: {result.reason}"
+    never_too_much(result, brute_force(hard.problem()).value)
+    assert result.objective == pytest.approx(solution.objective, rel=1e-9)
+    assert solution.lower_bound <= result.enclosure[1] + 1e-9 * solution.objective
+
+
+# -- arithmetic --------------------------------------------------------------------------------------------------------
+
+
+def arguments():
+    """Numbers in (0, 1]: subnormal, tiny, near powers of two, near 1/√2, near 1 and 1/2, and random ones."""
+    rng = np.random.default_rng(0)
+    special = [5e-324, 1e-310, 2.0**-1022, 1e-300, 1e-20, 2.0**-53, 0.25, 0.5, 1.0 - 2.0**-53, 1.0, math.sqrt(0.5)]
+    near = [np.nextafter(x, side) for x in (0.5, 0.25, math.sqrt(0.5), 1.0 - math.sqrt(0.5)) for side in (0.0, 1.0)]
+    return np.concatenate(
+        (special, near, rng.random(400), 10.0 ** rng.uniform(-320, 0, 400), 1.0 - 10.0 ** rng.uniform(-16, -1, 200))
+    )
+
+
+def test_constants():
+    with localcontext(prec=60):
+        ln2 = Decimal(2).ln()
+        assert abs(Decimal(verification.LN2) - ln2) < Decimal(2) ** -54
+        assert abs(Decimal(verification.LN2_HIGH) + Decimal(verification.LN2_LOW) - ln2) < Decimal(2) ** -84
+    assert (verification.LN2_HIGH * 2.0**32).is_integer()
+    assert Fraction(UNIT) > Fraction(1, 2**53)
+
+
+def test_logarithm():
+    x = -arguments()
+    x = x[x >= -0.5]
+    computed = log1p(x)
+    with localcontext(prec=400):
+        for value, argument in zip(computed.tolist(), x.tolist(), strict=True):
+            exact = (1 + Decimal(argument)).ln()
+            assert abs(Decimal(value) - exact) <= 10 * Decimal(2) ** -53 * abs(exact) + Decimal("1e-323")
+    assert log1p(np.zeros(1))[0] == 0.0
+
+
+def test_exponential():
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        (-arguments(), -700.0 * rng.random(500), -np.arange(0.0, 700.0, 0.5) * math.log(2.0) / 0.5 % 700)
+    )
+    computed = exp(x)
+    with localcontext(prec=50):
+        for value, argument in zip(computed.tolist(), x.tolist(), strict=True):
+            exact = Decimal(argument).exp()
+            assert abs(Decimal(value) - exact) <= 8 * Decimal(2) ** -53 * exact
+
+
+def test_entropy():
+    p = np.concatenate((arguments(), [0.0]))
+    computed = [entropy(np.array([[value]]), np.ones(1))[0] for value in p]
+    with localcontext(prec=400):
+        for value, argument in zip(computed, p.tolist(), strict=True):
+            s = Decimal(argument)
+            exact = -sum(t * t.ln() for t in (s, 1 - s) if t > 0)
+            assert abs(Decimal(float(value)) - exact) <= 25 * Decimal(2) ** -53 * exact + Decimal("1e-320")
+
+
+def test_entropy_of_rows():
+    rng = np.random.default_rng(0)
+    P, w = rng.random((70, 900)), rng.random(900)
+    expected = [math.fsum(-w * (p * np.log(p) + (1.0 - p) * np.log1p(-p))) for p in P]
+    np.testing.assert_allclose(entropy(P, w), expected, rtol=1e-13)
+
+
+def test_leading_bits_multiply_exactly():
+    rng = np.random.default_rng(0)
+    for m in (1, 3, 64, 1000):
+        a, b = rng.standard_normal((2, m)) * 10.0 ** rng.uniform(-8, 8, (2, m)), rng.standard_normal((1, m))
+        (high, low), (b_high, b_low) = leading(a), leading(b)
+        assert (high + low == a).all()
+        assert (b_high + b_low == b).all()
+        assert (np.abs(low).max(axis=1) <= 2.0 ** -leading_bits(m) * np.abs(a).max(axis=1)).all()
+        for row, product in zip(high, (high @ b_high.T)[:, 0], strict=True):
+            exact = sum(Fraction(x) * Fraction(z) for x, z in zip(row.tolist(), b_high[0].tolist(), strict=True))
+            assert Fraction(float(product)) == exact
+
+
+@pytest.mark.parametrize("sharp", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_bounds_enclose_exact_arithmetic(sharp, intercept, standardize, tmp_path):
+    """D of random nodes in rational arithmetic (logarithms to 60 digits) lies within the ends computed."""
+    X, y, terms = example(fit_intercept=intercept, standardize=standardize)
+    sizes = 10.0 ** np.arange(-3.0, 5.0)
+    X = (X + standardize * 3.0) * sizes
+    sizes = np.ones(8) if standardize else sizes
+    path = tmp_path / "proof.npz"
+    prove(path, X, y, node_limit=0, **terms)
+    with open(path, "rb") as file, np.errstate(all="ignore"):
+        header, arrays = verification.read(file)
+        problem = verification.Problem(header, arrays, verification.Matrix(X), y, {})
+    rng = np.random.default_rng(1)
+    columns = verification.Columns(problem, np.arange(8))
+    x = rng.standard_normal((20, 8)) / sizes * 10.0 ** rng.uniform(-3, 1, (20, 1))
+    P, alpha = columns.points(x, rng.standard_normal(20) * intercept)
+    status = rng.choice([-1, 0, 1], (20, 8), p=[0.2, 0.7, 0.1])
+    status[status.cumsum(axis=1) > 3] = 0
+    kappa = problem.k - np.count_nonzero(status == 1, axis=1)
+    bounds = verification.Bounds(problem, P, alpha, columns.products(alpha, sharp), columns.norms, sharp)
+    ends = bounds.at(status == 1, status == 0, kappa)
+    row, column = np.nonzero(status == 0)
+    side = rng.choice([1, -1], row.size)
+    flips = bounds.flipped(row, column, side)
+    raw = problem.matrix.columns(np.arange(8), problem.rows).tolist()
+    moments = [(Fraction(mean), Fraction(scale)) for mean, scale in zip(problem.means, problem.scales, strict=True)]
+    A = [[(Fraction(v) - mean) / scale for v in line] for line, (mean, scale) in zip(raw, moments, strict=True)]
+    root = verification.root_bounds(problem, np.ones(8, bool), sharp).at(status[:1] == 1, status[:1] == 0, kappa[:1])
+    exact = exact_bound(problem, A, problem.root_alpha[0].tolist(), status[0].tolist(), header)
+    assert Decimal(root[0, 0]) <= exact <= Decimal(root[1, 0])
+    for node in range(20):
+        exact = exact_bound(problem, A, alpha[node].tolist(), status[node].tolist(), header)
+        assert Decimal(ends[0, node]) <= exact <= Decimal(ends[1, node])
+        for i in np.flatnonzero(row == node):
+            flipped = status[node].copy()
+            flipped[column[i]] = -side[i]
+            if (flipped == 1).sum() > problem.k:
+                assert flips[0, i] == np.inf
+                continue
+            exact = exact_bound(problem, A, alpha[node].tolist(), flipped.tolist(), header)
+            assert Decimal(flips[0, i]) <= exact <= Decimal(flips[1, i])
+
+
+def exact_bound(problem, A, alpha, status, header):
+    """``D`` at the exactly balanced point, in exact arithmetic but for logarithms."""
+    w, y = [Fraction(v) for v in problem.w], [int(v) for v in problem.y]
+    p = [abs(Fraction(a)) / v for a, v in zip(alpha, w, strict=True)]
+    assert max(p) <= 1
+    if problem.intercept:
+        sums = {side: sum(a * b for a, b, s in zip(w, p, y, strict=True) if s == side) for side in (1, -1)}
+        heavy = max(sums, key=sums.get)
+        p = [v * sums[-heavy] / sums[heavy] if s == heavy else v for v, s in zip(p, y, strict=True)]
+    alpha = [a * s * v for a, s, v in zip(w, y, p, strict=True)]
+    mu, gamma = Fraction(header["mu"]), Fraction(header["gamma"])
+    q = [gamma * sum(a * b for a, b in zip(column, alpha, strict=True)) ** 2 / 4 for column in A]
+    kappa = header["k"] - status.count(1)
+    gains = sorted((max(v - mu, Fraction(0)) for v, s in zip(q, status, strict=True) if s == 0), reverse=True)
+    rest = sum(mu - v for v, s in zip(q, status, strict=True) if s == 1) - sum(gains[:kappa])
+    with localcontext(prec=60):
+
+        def real(fraction):
+            return Decimal(fraction.numerator) / Decimal(fraction.denominator)
+
+        entropy = sum(-real(a) * real(t) * real(t).ln() for a, v in zip(w, p, strict=True) for t in (v, 1 - v) if t > 0)
+        return entropy + real(rest)
+
+
+@pytest.mark.parametrize("terms", [{}, {"fit_intercept": True}, {"standardize": True, "fit_intercept": True}])
+def test_objective_is_rounded_up(terms, tmp_path):
+    X, y, terms = example(**terms)
+    X = X + 100.0 * ("standardize" in terms)
+    made = prove(tmp_path / "proof.npz", X, y, node_limit=0, **terms)
+    problem, (support, coef, intercept) = made.problem, made.model
+    result = verify(tmp_path / "proof.npz", X, y)
+    scales = [Fraction(v) for v in problem.design.scales]
+    with localcontext(prec=60):
+        total = Decimal(0)
+        for row, label, weight in zip(X.tolist(), problem.y.tolist(), problem.weights.tolist(), strict=True):
+            score = Fraction(intercept) + sum(
+                Fraction(c) * Fraction(row[j]) for c, j in zip(coef, support, strict=True)
+            )
+            score = Decimal(score.numerator) / Decimal(score.denominator)
+            total += Decimal(weight) * (1 + (-Decimal(label) * score).exp()).ln()
+        ridge = sum((Fraction(c) * scales[j]) ** 2 for c, j in zip(coef, support, strict=True)) / Fraction(
+            problem.gamma
+        )
+        total += Decimal(ridge.numerator) / Decimal(ridge.denominator) + Decimal(problem.mu) * len(support)
+        assert total <= Decimal(result.objective) <= total * (1 + Decimal("1e-12"))
+
+
+# -- tampering ---------------------------------------------------------------------------------------------------------
+
+STILL_TRUE = {
+    "root_dual_random",  # the tree does not need it
+    "include_another_feature",  # which was in the best model anyway
+}
+
+
+def test_enough_ways_of_tampering():
+    assert len(TAMPERINGS) >= 45
+
+
+@pytest.mark.parametrize("name", TAMPERINGS)
+def test_tampering_is_refused(name, proof, tmp_path):
+    """Refused with one sentence, and with modest claims never more than the truth."""
+    path, X, y, _ = proof
+    strict, _ = outcomes(name, path, X, y, tmp_path)
+    assert strict.valid == (name in STILL_TRUE)
+    assert strict.valid or strict.reason.endswith(".")
+    assert "\n" not in strict.reason
+
+
+def test_tampering_with_an_intercept(tmp_path):
+    """The same on a proof with an intercept and without standardisation, where other paths are taken."""
+    X, y, terms = example(fit_intercept=True, include=[6], exclude=[5], mu=0.004, gamma=60.0)
+    X[:, 7] = 0.0
+    path = tmp_path / "proof.npz"
+    prove(path, X, y, seed=3, gap=1e-9, chunk=4, detours=0.2, **terms)
+    assert verify(path, X, y).valid
+    accepted = set()
+    for name in TAMPERINGS:
+        try:
+            strict, _ = outcomes(name, path, X, y, tmp_path)
+        except KeyError:  # there are no means and scales to tamper with
+            continue
+        accepted |= {name} if strict.valid else set()
+    assert accepted <= STILL_TRUE | {
+        "call_no_column_constant",  # a column of zeros changes nothing
+        "change_one_entry_and_reseal",  # of a feature without use
+        "change_weights_and_reseal",  # which are all the same
+        "intercept_allowed",  # it is already
+        "permute_rows_and_reseal",
+    }
+
+
+def test_any_byte_may_flip(proof, tmp_path):
+    """One flipped bit anywhere in the file: refused, or it was a bit without a meaning."""
+    path, X, y, _ = proof
+    content, honest = path.read_bytes(), verify(path, X, y)
+    rng = np.random.default_rng(0)
+    target = tmp_path / "tampered.npz"
+    refused = 0
+    for place in rng.choice(len(content), 400, replace=False):
+        changed = bytearray(content)
+        changed[place] ^= 1 << int(rng.integers(8))
+        target.write_bytes(changed)
+        result = verify(target, X, y)
+        if result.valid:
+            assert (result.objective, result.lower_bound) == (honest.objective, honest.lower_bound)
+        refused += not result.valid
+    assert refused > 300
+
+
+def test_a_truncated_file_is_refused(proof, tmp_path):
+    path, X, y, _ = proof
+    content = path.read_bytes()
+    for size in (0, 1, 30, len(content) // 2, len(content) - 1):
+        (tmp_path / "short.npz").write_bytes(content[:size])
+        assert not verify(tmp_path / "short.npz", X, y).valid
+
+
+def test_garbage_is_refused(proof, tmp_path):
+    _, X, y, _ = proof
+    rng = np.random.default_rng(0)
+    for content in (b"", b"PK", b"no proof at all", rng.bytes(5000), b"PK\x03\x04" + rng.bytes(5000)):
+        (tmp_path / "garbage.npz").write_bytes(content)
+        result = verify(tmp_path / "garbage.npz", X, y)
+        assert not result.valid
+        assert result.reason
+    np.savez(tmp_path / "other.npz", a=np.zeros(3))
+    assert verify(tmp_path / "other.npz", X, y).reason == "The file is no safescreen proof."
+
+
+def test_a_member_twice_is_refused(proof, tmp_path):
+    path, X, y, _ = proof
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(tmp_path / "twice.npz", "w") as target:
+        for name in source.namelist():
+            target.writestr(name, source.read(name))
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            target.writestr("coef.npy", source.read("coef.npy"))
+    assert "same name" in verify(tmp_path / "twice.npz", X, y).reason
+
+
+def test_a_member_that_goes_on_is_refused(proof, tmp_path):
+    path, X, y, _ = proof
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(tmp_path / "longer.npz", "w") as target:
+        for name in source.namelist():
+            target.writestr(name, source.read(name) + b"." * (name == "coef.npy"))
+    assert "longer" in verify(tmp_path / "longer.npz", X, y).reason
+
+
+def test_a_pickle_is_never_loaded(proof, tmp_path):
+    """An object array whose pickle would create a file."""
+    path, X, y, _ = proof
+    header, arrays = load(path)
+
+    class Trap:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "sprung",))
+
+    trap = np.empty(1, object)
+    trap[0] = Trap()
+    save(tmp_path / "trap.npz", header, {**arrays, "support": trap})
+    assert not verify(tmp_path / "trap.npz", X, y).valid
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_compressed_files_are_fine(proof, tmp_path):
+    path, X, y, _ = proof
+    with np.load(path) as file:
+        np.savez_compressed(tmp_path / "small.npz", **{name: file[name] for name in file.files})
+    assert verify(tmp_path / "small.npz", X, y).valid
+
+
+# -- the module --------------------------------------------------------------------------------------------------------
+
+
+def test_needs_numpy_only():
+    """The checker must not share a line with the solver."""
+    tree = ast.parse(Path(verification.__file__).read_text())
+    imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    imported |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name for name in imported if name.split(".")[0] not in sys.stdlib_module_names} == {"numpy", "numpy.typing"}
+    assert not any(node.level for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+
+
+@pytest.mark.parametrize("first", ["import safescreen.verification", "from safescreen.verification import verify", ""])
+def test_verify_is_a_function_in_any_order(first):
+    code = (
+        f"{first}\nimport safescreen as ss\nassert callable(ss.verify) and ss.Verification\nassert callable(ss.verify)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert ss.verify is verify
