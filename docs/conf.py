@@ -14,8 +14,10 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 import safescreen  # noqa: E402
 
-OPTIONAL_PAGES = ("certificate-format", "reproduction")
-"""Listed on the start page where they exist."""
+OPTIONAL_PAGES = {"reproduction": "reproduction/README.md", "reproduction/README": "reproduction/README.md"}
+"""Pages that need results, by the file without which they are left out."""
+
+ABSENT = [page for page, file in OPTIONAL_PAGES.items() if not (HERE / file).exists()]
 
 project = "safescreen"
 author = "The safescreen developers"
@@ -31,7 +33,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "command_help",
 ]
-exclude_patterns = ["_build", "benchmarks/README.md"]
+exclude_patterns = ["_build", "benchmarks/README.md", *(f"{page}.md" for page in ABSENT)]
 templates_path = ["_templates"]
 default_role = "py:obj"
 
@@ -74,11 +76,10 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 
 def drop_absent_pages(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Take optional pages that do not exist out of the list on the start page."""
+    """Take pages that are left out of this build from the list on the start page."""
     if docname == "index":
-        for page in OPTIONAL_PAGES:
-            if not (HERE / f"{page}.md").exists():
-                source[0] = source[0].replace(f"\n{page}\n", "\n")
+        for page in ABSENT:
+            source[0] = source[0].replace(f"\n{page}\n", "\n")
 
 
 def setup(app: Sphinx) -> None:
