@@ -40,7 +40,7 @@ from safescreen.reproduction.figures import draw
 from safescreen.reproduction.measure import measure, rounded_upper_bound
 from safescreen.reproduction.published import published
 from safescreen.reproduction.results import FAILED, LIMIT, OPTIMAL, Results
-from safescreen.reproduction.runner import run
+from safescreen.reproduction.runner import _pool, run
 from safescreen.reproduction.tables import build
 from safescreen.reproduction.writing import as_csv, as_markdown, as_report, as_rich
 
@@ -53,7 +53,7 @@ class Silent:
     def __init__(self):
         self.seen = []
 
-    def update(self, done, total, running, left):
+    def update(self, done, total, running, left, trust):
         self.seen.append((done, total, left))
 
 
@@ -256,8 +256,8 @@ def test_failures_are_kept_and_do_not_stop_the_run(tmp_path):
 
 def test_a_process_that_dies_is_replaced(tmp_path):
     class Murderous(Silent):
-        def update(self, done, total, running, left):
-            super().update(done, total, running, left)
+        def update(self, done, total, running, left, trust):
+            super().update(done, total, running, left, trust)
             if running and len(self.seen) == 2:
                 for child in multiprocessing.active_children():
                     child.kill()
@@ -272,9 +272,12 @@ def test_a_process_that_dies_is_replaced(tmp_path):
     assert all(results.find(task) is not None for task in wanted)
 
 
-def test_workers_use_one_thread(tmp_path):
+def test_workers_are_told_to_use_one_thread(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     before = dict(os.environ)
-    run(tiny(count=1), Results(tmp_path / "results.jsonl"), 1, Silent())
+    with _pool(0, None):
+        assert {os.environ[name] for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")} == {"1"}
     assert dict(os.environ) == before
 
 

@@ -11,8 +11,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import safescreen as ss
-from safescreen import saving
-from safescreen.saving import FORMAT, VERSION
+from safescreen import records
+from safescreen.records import FORMAT, VERSION
 
 ATTRIBUTES = ("coef_", "intercept_", "classes_", "support_")
 NUMBERS = ("objective_", "lower_bound_", "gap_", "status_", "n_iter_", "n_features_in_")
@@ -201,7 +201,7 @@ def rewritten(path, sign: bool = True, **changes: object) -> None:
     document = {**json.loads(path.read_text(encoding="utf-8")), **changes}
     if sign:
         content = {name: value for name, value in document.items() if name not in ("format", "version", "sha256")}
-        document["sha256"] = saving._digest(content)
+        document["sha256"] = records.digest(content)
     path.write_text(json.dumps(document), encoding="utf-8")
 
 
@@ -223,7 +223,7 @@ def test_changed_number(path):
     refused(path, "not finite")
 
 
-@pytest.mark.parametrize("name", saving._ENTRIES)
+@pytest.mark.parametrize("name", records.ENTRIES)
 def test_missing_entry(path, name):
     document = json.loads(path.read_text(encoding="utf-8"))
     del document[name]

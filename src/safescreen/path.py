@@ -262,6 +262,7 @@ def solve_along(
     time_limit: float | None,
     n_threads: int,
     starts: Sequence[Solution] | None = None,
+    progress: bool = False,
 ) -> list[Solution]:
     """Solutions of ``problem`` with the parameter ``name`` at each of the values, in their order.
 
@@ -278,6 +279,8 @@ def solve_along(
     starts : sequence of Solution, optional
         A model per value to start from, where there are some from another path; otherwise each point starts from its
         neighbour on this one.
+    progress : bool, default False
+        Show a status line on standard error.
     """
     solved: dict[int, Solution] = {}
     neighbour: Solution | None = None
@@ -291,6 +294,7 @@ def solve_along(
             time_limit=0.0 if interrupted else time_limit,
             n_threads=n_threads,
             warm_start=neighbour if starts is None else starts[i],
+            progress=progress,
             callback=partial(_is_close, known=known, rel_gap=rel_gap),
         )
         solution = _with_bound(solution, known, rel_gap)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Shows bounds, gap and nodes on standard error while active; vanishes when done, and costs nothing when off."""
+    """Shows where the search stands on standard error while active; vanishes when done, and costs nothing when off."""
 
     def __init__(self, enabled: bool) -> None:
         self._status: Any = None
@@ -36,8 +36,24 @@ class Progress:
     def show(self, moment: Moment) -> None:
         """Update the line."""
         if self._status is not None:
-            rate = moment.nodes / max(moment.seconds, 1e-9)
-            self._status.update(
-                f"bounds {moment.lower_bound:.6g} to {moment.upper_bound:.6g}, gap {100.0 * moment.gap:.3g} %, "
-                f"{moment.features} features, {moment.nodes} nodes ({rate:.0f}/s), {moment.open_nodes} open"
-            )
+            from rich.text import Text
+
+            self._status.update(Text(describe(moment), no_wrap=True, overflow="ellipsis"))
+
+
+def describe(moment: Moment) -> str:
+    """Where the search stands, short enough for a terminal of 80 columns."""
+    rate = moment.nodes / max(moment.seconds, 1e-9)
+    return (
+        f"{moment.features} features, gap {100.0 * moment.gap:.3g} % ({moment.lower_bound:.5g} to "
+        f"{moment.upper_bound:.5g}), {_short(moment.nodes)} nodes, {_short(rate)}/s, {_short(moment.open_nodes)} open, "
+        f"{moment.seconds:.0f} s"
+    )
+
+
+def _short(number: float) -> str:
+    """At most four digits and a letter."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if number >= size:
+            return f"{number / (1e3 if letter == 'k' else size):.3g}{letter}"
+    return f"{number:.0f}"

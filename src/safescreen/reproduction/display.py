@@ -10,6 +10,7 @@ from typing import Any
 from safescreen.reproduction.experiments import Task
 
 _PAUSE = 20.0  # seconds between two lines where there is no terminal
+_TRUSTED = 0.5  # share of the settings to be measured once before an estimate is more than a guess
 
 
 def clock(seconds: float) -> str:
@@ -51,9 +52,9 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def update(self, done: int, total: int, running: Sequence[tuple[Task, float]], left: float) -> None:
-        """Show where the run stands; ``left`` is the estimate in seconds."""
-        text = f"about {clock(left)} left" if done < total else "done"
+    def update(self, done: int, total: int, running: Sequence[tuple[Task, float]], left: float, trust: float) -> None:
+        """Show where the run stands; ``left`` is the estimate in seconds, ``trust`` the share of settings seen."""
+        text = f"{'about' if trust > _TRUSTED else 'perhaps'} {clock(left)} left" if done < total else "done"
         if self._bar is not None:
             longest = max(running, key=lambda pair: pair[1], default=None)
             if longest is not None and longest[1] > 2.0:

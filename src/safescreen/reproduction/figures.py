@@ -85,6 +85,7 @@ def _screening_figure(plt: Any, table: Table) -> Any:
             f"μ = {panel:g}" if key == "mu" else f"n = {panel:,} (k/n = {rows[0]['k_over_n']:.3g})", fontsize=10
         )
     axes[0][0].set_ylabel("features screened at the root, %")
+    axes[0][0].set_ylim(top=100.9)  # once all points are drawn: this ends the scaling by itself
     _legend(figure, axes[0], columns=len({row["gamma"] for row in table.rows}))
     figure.suptitle(table.title.partition(": ")[2], fontsize=11)
     return figure
@@ -120,7 +121,6 @@ def _screening_panel(ax: Any, rows: list[Row], samples: list[int]) -> None:
     ax.set_xticks(range(len(samples)), [f"{m:,}" for m in samples])
     ax.set_xlim(-0.45, len(samples) - 0.5)
     ax.set_xlabel("samples m")
-    ax.set_ylim(top=100.9)
     _tidy(ax)
 
 
@@ -171,7 +171,8 @@ def _label(row: Row) -> str:
     """A setting in a few characters."""
     if "dataset" in row:
         return f"{row['dataset']}{' (stand-in)' if row['stands_in_for'] else ''}  μ={row['mu']:g}  γ={row['gamma']:g}"
-    front = f"n={row['n']:,}  " if row.get("n") else ""
+    front = f"{row['form']}  " if "form" in row else ""
+    front += f"n={row['n']:,}  " if row.get("n") else ""
     price = f"μ={row['mu']:g}  " if row.get("mu") else ""
     return f"{front}{price}m={row['m']:,}  γ={row['gamma']:g}"
 

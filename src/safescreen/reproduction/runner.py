@@ -24,7 +24,7 @@ _INTERRUPTED = "interrupted"
 def run(tasks: Sequence[Task], results: Results, jobs: int, display: Any, genomic: str | None = None) -> None:
     """Carry out all tasks that have no result yet, the first ones first, in ``jobs`` processes.
 
-    ``display`` is told the state of affairs: ``display.update(done, total, running, estimate)``.
+    ``display`` is told the state of affairs: ``display.update(done, total, running, seconds_left, trust)``.
     """
     estimate = Estimate(tasks, jobs)
     for task in tasks:
@@ -33,7 +33,7 @@ def run(tasks: Sequence[Task], results: Results, jobs: int, display: Any, genomi
             estimate.learn(task, float(known["wall"]))
     open_tasks = [task for task in tasks if results.find(task) is None]
     done = len(tasks) - len(open_tasks)
-    display.update(done, len(tasks), [], estimate.left(open_tasks, []))
+    display.update(done, len(tasks), [], estimate.left(open_tasks, []), estimate.seen)
     if not open_tasks:
         return
     with _pool(min(jobs, len(open_tasks)), genomic) as workers:
@@ -52,7 +52,7 @@ def run(tasks: Sequence[Task], results: Results, jobs: int, display: Any, genomi
                 if waiting:
                     worker.give(waiting.pop())
             running = [(worker.task, worker.elapsed) for worker in workers if worker.task is not None]
-            display.update(done, len(tasks), running, estimate.left(waiting, running))
+            display.update(done, len(tasks), running, estimate.left(waiting, running), estimate.seen)
 
 
 def _answered(workers: list[_Worker]) -> list[_Worker]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from safescreen.reproduction.cells import Table
+from safescreen.reproduction.display import clock
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -51,7 +52,7 @@ def as_report(tables: Sequence[Table], command: str, machines: Sequence[str], se
     parts = [
         "# Reproduction of Deza and Atamtürk (2022)\n",
         f"Written by `{command}`. Measured on {' and '.join(machines) or 'nothing yet'}; one thread a solve. All "
-        f"measurements together took {seconds / 60.0:.0f} minutes of one core.\n",
+        f"measurements together took {clock(seconds)} of one core.\n",
     ]
     for table in tables:
         parts.append(as_markdown(table))

@@ -1,0 +1,68 @@
+"""The command line: one module per command, loaded light.
+
+Heavy imports happen inside the commands, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from .cv import cv
+from .demo import demo
+from .failures import BAD_INPUT, SentenceGroup
+from .fit import fit
+from .path import path
+from .predict import predict
+from .screen import screen
+from .verify import verify
+
+__all__ = ["BAD_INPUT", "app", "main"]
+
+app = typer.Typer(
+    name="safescreen",
+    cls=SentenceGroup,
+    help="Provably optimal sparse logistic regression.",
+    epilog="Exit status: 0 done, 1 a limit was hit first or a proof does not hold, 2 bad input.",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"safescreen {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Provably optimal sparse logistic regression."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+for _command in (demo, fit, screen, predict, path, cv, verify):
+    app.command()(_command)
+if find_spec("safescreen.reproduction") is not None:
+    app.command()(import_module("safescreen.reproduction.command").reproduce)
+
+
+def main() -> None:
+    """Run the command line; bad input ends in one sentence on stderr, without a traceback."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter shows another one
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    app()

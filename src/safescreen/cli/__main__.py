@@ -1,0 +1,5 @@
+"""``python -m safescreen.cli``."""
+
+from . import main
+
+main()

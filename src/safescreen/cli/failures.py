@@ -1,0 +1,104 @@
+"""Whatever goes wrong ends in one sentence on standard error and an exit status."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+LIMIT_HIT = 1
+"""Exit status when a limit was hit before the requested gap, or a proof does not hold."""
+
+BAD_INPUT = 2
+"""Exit status for input that cannot be used."""
+
+INTERRUPTED = 130
+"""Exit status of a command that Ctrl-C ended before it had a result."""
+
+_OPTIONS = {
+    "rel_gap": "--gap",
+    "time_limit": "--time-limit",
+    "node_limit": "--node-limit",
+    "n_threads": "--threads",
+    "screening": "--screening",
+}
+_LIBRARY_NAME = re.compile(rf"\b({'|'.join(_OPTIONS)})\b")
+
+
+class SentenceGroup(TyperGroup):
+    """Commands whose errors, those of usage included, are one sentence each."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run a command; the exit status says how it went."""
+        if not extra.get("standalone_mode", True):
+            return super().main(*args, **extra)
+        try:
+            status = super().main(*args, **{**extra, "standalone_mode": False})
+        except (ValueError, TypeError, ImportError) as error:
+            fail(str(error))
+        except OSError as error:
+            fail(_about_file(error))
+        except MemoryError:
+            fail("The data do not fit into memory.")
+        except (KeyboardInterrupt, typer.Abort):
+            fail("Interrupted before there was a result.", INTERRUPTED)
+        except Exception as error:
+            if not hasattr(error, "format_message"):
+                raise  # a defect, which deserves its traceback
+            fail(_about_usage(error))
+        if status == INTERRUPTED:
+            fail("Interrupted before there was a result.", INTERRUPTED)
+        sys.exit(status if isinstance(status, int) else 0)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command, or the one most like what was typed."""
+        if args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"There is no command {args[0]!r}: did you mean {_nearest(args[0], list(self.commands))!r}?")
+        return super().resolve_command(ctx, args)
+
+
+def fail(message: str, status: int = BAD_INPUT) -> NoReturn:
+    """End with one sentence on one line."""
+    line = _LIBRARY_NAME.sub(lambda found: _OPTIONS[found[1]], " ".join(message.split()))
+    typer.echo(f"safescreen: {line}", err=True)
+    sys.exit(status)
+
+
+def _about_file(error: OSError) -> str:
+    if error.strerror is None:
+        return f"{error}"
+    reason = error.strerror[:1].lower() + error.strerror[1:]
+    return f"{error.filename} cannot be used: {reason}." if error.filename else f"{reason.capitalize()}."
+
+
+def _about_usage(error: Any) -> str:
+    """What is wrong with the words typed, and what was probably meant."""
+    context: Any = getattr(error, "ctx", None)
+    if context is not None and type(error).__name__ == "NoSuchOption":
+        parameters = context.command.params
+        known = [name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)]
+        wanted, options = error.option_name, [name for name in known if name.startswith("-")]
+        return f"{context.command_path} has no option {wanted}: did you mean {_nearest(wanted, options)}?"
+    typed = _typed_value(error)
+    if typed is not None:
+        allowed = error.message.removeprefix("Input should be ").partition(", unable")[0].rstrip(".")
+        return f"{error.param.opts[0]} is {typed!r}, but must be {allowed}."
+    message = error.format_message().strip()
+    if context is not None and type(error).__name__ == "MissingParameter":
+        return f"{message.rstrip('.')}: {context.command_path} --help shows what is needed."
+    return message if message.endswith(("?", "!")) else f"{message.rstrip('.')}."
+
+
+def _typed_value(error: Any) -> Any:
+    """The value that could not be understood, where the cause knows it."""
+    causes = getattr(error.__cause__, "errors", None)
+    return causes()[0].get("input") if callable(causes) and getattr(error, "param", None) is not None else None
+
+
+def _nearest(wanted: str, known: list[str]) -> str:
+    import difflib
+
+    return difflib.get_close_matches(wanted, known, n=1, cutoff=0.0)[0]

@@ -1,0 +1,166 @@
+"""From what was typed to a problem: files read, columns found, values checked before anything takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..problem import Problem
+    from ..tables import Prepared, Reading, Table
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A file with training data."""
+
+    table: Table
+    data: Prepared
+
+    @property
+    def target(self) -> str:
+        """What the labels are called."""
+        reading = self.data.encoding.reading
+        if reading.target is None or reading.target in self.table.arrays:
+            return reading.target or "y"
+        return self.table.names[self.table.find(reading.target, "--target")]
+
+
+def reading_from(
+    target: str | None,
+    weights: str | None = None,
+    exclude: Sequence[str] | None = None,
+    impute: str | None = None,
+    one_hot: bool = False,
+    drop_missing: bool = False,
+    header: bool | None = None,
+) -> Reading:
+    """The options about the data, checked."""
+    from ..tables import Reading
+
+    return Reading(target, weights, tuple(exclude or ()), impute, one_hot, drop_missing, header).checked()
+
+
+def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> Loaded:
+    """Read a file with training data."""
+    from ..tables import prepare, read_table
+
+    table = read_table(path, header=reading.header, labels=reading.labels)
+    reading = replace(reading, exclude=tuple(split_names(reading.exclude, table.names)))
+    both = set(split_names(include, table.names)) & set(reading.exclude)
+    if both:
+        raise ValueError(f"--include and --exclude share {sorted(both)[0]!r}, but must be disjoint.")
+    loaded = Loaded(table, prepare(table, reading))
+    _check_two_classes(loaded)
+    return loaded
+
+
+def split_names(values: Sequence[str] | None, known: Sequence[str]) -> list[str]:
+    """Names separated by commas, unless a comma is part of a name."""
+    names: list[str] = []
+    for value in values or ():
+        names += [value] if value in known else [name.strip() for name in value.split(",") if name.strip()]
+    return list(dict.fromkeys(names))
+
+
+def _check_two_classes(loaded: Loaded) -> None:
+    """Refuse a target that is not binary, in the words of someone who looks at a file."""
+    import numpy as np
+
+    classes = np.unique(loaded.data.y)
+    target = f"The target {loaded.target!r} of {loaded.table.source}"
+    if classes.size < 2:
+        raise ValueError(f"{target} has only one class, {classes[0]}, but two are needed.")
+    if classes.size > 2 and loaded.data.weights is None:
+        shown = ", ".join(str(label) for label in classes[:5]) + (", ..." if classes.size > 5 else "")
+        raise ValueError(f"{target} has {classes.size:,} classes ({shown}), but exactly two are needed.")
+
+
+def check_parameters(k: int | None, mu: float | None, gamma: float) -> None:
+    """Refuse a wrong question before any file is read."""
+    from ..validation import check_budget, check_gamma, check_price
+
+    check_budget(k), check_price(mu), check_gamma(gamma)
+    if k is None and mu is None:
+        raise ValueError("--k and --mu are both missing, but a budget --k >= 1, a price --mu >= 0 or both are needed.")
+
+
+def make_problem(
+    loaded: Loaded,
+    k: int | None,
+    mu: float | None,
+    gamma: float,
+    *,
+    include: Sequence[str] | None,
+    fit_intercept: bool,
+    standardize: bool,
+) -> Problem:
+    """State the problem."""
+    import safescreen as ss
+
+    data = loaded.data
+    return ss.Problem(
+        data.X,
+        data.y,
+        k=k,
+        mu=mu,
+        gamma=gamma,
+        sample_weight=data.weights,
+        fit_intercept=fit_intercept,
+        standardize=standardize,
+        include=_features(loaded, include),
+        feature_names=data.feature_names,
+    )
+
+
+def _features(loaded: Loaded, wanted: Sequence[str] | None) -> list[int]:
+    """Indices of the features to be included, given by name, or by the index of their column."""
+    encoding, table = loaded.data.encoding, loaded.table
+    names = encoding.names
+    places = {source.position: j for j, source in enumerate(encoding.inputs) if source.category is None}
+    features = []
+    for name in split_names(wanted, names):
+        if name in names:
+            features.append(names.index(name))
+            continue
+        place = table.find(name, "--include")
+        if place not in places:
+            raise ValueError(f"--include contains {name!r}, but that is {_role(loaded, place)}, not a feature.")
+        features.append(places[place])
+    return features
+
+
+def _role(loaded: Loaded, place: int) -> str:
+    """What a column is if not a feature."""
+    encoding = loaded.data.encoding
+    if place in encoding.asides:
+        return "the target" if place == encoding.asides[0] and encoding.reading.target else "the column of weights"
+    column = loaded.table.names[place]
+    if column in encoding.categories:
+        return f"a column of categories (name one of them, such as '{column}={encoding.categories[column][-1]}')"
+    return "excluded"
+
+
+def load_test(path: str, loaded: Loaded) -> tuple[Any, npt.NDArray[Any]]:
+    """Held-out data, treated as the training data were."""
+    import numpy as np
+
+    from ..tables import is_missing, read_table, target_labels
+
+    encoding = loaded.data.encoding
+    labels = (*encoding.reading.labels, *encoding.categorical)
+    table = read_table(path, header=encoding.reading.header, labels=labels, first_index=encoding.first_index)
+    X, missing = encoding.apply(table)
+    y = target_labels(table, encoding)
+    gone = missing | is_missing(y)
+    if gone.any() and not encoding.reading.drop_missing:
+        raise ValueError(f"{path} has {int(gone.sum())} rows with missing values: leave them out with --drop-missing.")
+    X, y = X[~gone], np.array(y[~gone].tolist())
+    strange = sorted(set(y.tolist()) - set(np.unique(loaded.data.y).tolist()), key=str)
+    if strange or not y.size:
+        found = f"the label {strange[0]!r}, which the training data do not have" if strange else "no rows with labels"
+        raise ValueError(f"{path} has {found}.")
+    return X, y

@@ -1,0 +1,94 @@
+"""Files that appear whole or not at all, and are refused before the work begins if they cannot be written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def check_outputs(data: Sequence[str | None], **outputs: Path | None) -> None:
+    """Refuse outputs in folders that do not exist, twice the same file, and overwriting an input."""
+    taken = {Path(name).resolve(): "an input" for name in data if name not in (None, "-")}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        if path.is_dir():
+            raise ValueError(f"--{name} is {path}, but that is a folder: a file name is needed.")
+        if not path.parent.is_dir():
+            raise ValueError(f"--{name} is {path}, but there is no folder {path.parent}: make it first.")
+        if not os.access(path.parent, os.W_OK):
+            raise ValueError(f"--{name} is {path}, but nothing can be written into the folder {path.parent}.")
+        if path.resolve() in taken:
+            raise ValueError(f"--{name} is {path}, but that is {taken[path.resolve()]} already: choose another name.")
+        taken[path.resolve()] = f"the file of --{name}"
+
+
+def check_plot(path: Path | None) -> None:
+    """Refuse a picture that cannot be drawn."""
+    if path is None:
+        return
+    if path.suffix.lower() not in _PICTURES:
+        raise ValueError(f"--plot is {path}, but its name must end in one of {', '.join(_PICTURES)}.")
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise ImportError("--plot needs matplotlib: pip install 'safescreen[plot]'.")
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let something be written under a temporary name with the same ending, then rename it."""
+    temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
+    try:
+        write(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_plot(path: Path, display: Callable[[], Any]) -> None:
+    """Draw a display into a file, without a window."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    figure = display().figure_
+    write_whole(path, lambda temporary: figure.savefig(temporary, dpi=150, bbox_inches="tight"))
+
+
+def write_csv(path: Path | None, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a table to a file, or to standard output."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    if path is None:
+        sys.stdout.write(text.getvalue())
+    else:
+        write_whole(path, lambda temporary: temporary.write_text(text.getvalue(), encoding="utf-8", newline=""))
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Print a document; numbers that JSON does not have become null."""
+    sys.stdout.write(json.dumps(_plain(document), indent=1, allow_nan=False) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    """Lists, dicts, numbers and strings only."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy's arrays and scalars
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,92 @@
+"""NumPy archives: ``X`` and ``y``, or the parts of a SciPy sparse matrix and ``y``."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+
+from .source import FORMATS, Source
+from .table import Table, default_names
+
+_MATRIX_NAMES = ("X", "x", "data", "arr_0")
+_ABOUT_COLUMNS = ("feature_names", "classes")
+_SPARSE_PARTS = {"data", "shape"}
+
+
+def read_archive(source: Source) -> Table:
+    """Read the matrix of an archive, and the vectors beside it."""
+    with source.open() as stream:
+        try:
+            with np.load(stream, allow_pickle=False) as archive:
+                arrays = {name: np.asarray(archive[name]) for name in archive.files}
+        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError) as error:
+            raise ValueError(f"{source.name} is truncated, damaged or no NumPy archive ({error}).") from None
+        except ValueError as error:
+            raise ValueError(_unreadable(source, str(error))) from None
+    matrix = _find_matrix(source, arrays)
+    names = arrays.get("feature_names")
+    named = names is not None and names.shape == (matrix.shape[1],)
+    vectors = {
+        name: _as_vector(values)
+        for name, values in arrays.items()
+        if name not in _ABOUT_COLUMNS and values.shape in ((matrix.shape[0],), (matrix.shape[0], 1))
+    }
+    shown = [str(name) for name in names] if names is not None and named else default_names(matrix.shape[1])
+    return Table(source.name, shown, named, matrix, arrays=vectors)
+
+
+def _unreadable(source: Source, reason: str) -> str:
+    if "pickle" in reason.lower() or "object" in reason.lower():
+        return (
+            f"{source.name} holds pickled Python objects, which can run code when opened and are refused: save plain "
+            "arrays of numbers and strings."
+        )
+    return f"{source.name} is damaged or no NumPy archive ({reason})."
+
+
+def _find_matrix(source: Source, arrays: dict[str, Any]) -> Any:
+    if "[Content_Types]" in arrays or "[Content_Types].xml" in arrays:
+        raise ValueError(f"{source.name} is an Excel workbook: save it as CSV; {FORMATS} can be read.")
+    if set(arrays) >= _SPARSE_PARTS and arrays["data"].ndim == 1:
+        matrix = _sparse(source, arrays)
+    else:
+        named = [name for name in _MATRIX_NAMES if name in arrays and arrays[name].ndim == 2]
+        found = named or [name for name, values in arrays.items() if values.ndim == 2]
+        if not found:
+            raise ValueError(
+                f"{source.name} has no matrix, only {', '.join(sorted(arrays)) or 'nothing'}: an array 'X' with one "
+                "row per sample, or the parts of a SciPy sparse matrix, is needed."
+            )
+        matrix = arrays[found[0]]
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(f"{source.name} has a matrix of dtype {matrix.dtype}, but numbers are needed.")
+    return matrix
+
+
+def _sparse(source: Source, arrays: dict[str, Any]) -> Any:
+    """A matrix in the layout of scipy.sparse.save_npz; CSR if the archive does not say."""
+    from scipy import sparse
+
+    layout = arrays["format"].item() if "format" in arrays else "csr"
+    layout = layout.decode() if isinstance(layout, bytes) else str(layout)
+    shape = tuple(int(length) for length in arrays["shape"].reshape(-1))
+    values = arrays["data"] if arrays["data"].dtype.kind == "f" else arrays["data"].astype(np.float64)
+    try:
+        if layout == "csr":
+            return sparse.csr_array((values, arrays["indices"], arrays["indptr"]), shape=shape)
+        if layout == "csc":
+            return sparse.csc_array((values, arrays["indices"], arrays["indptr"]), shape=shape)
+        if layout == "coo":
+            return sparse.coo_array((values, (arrays["row"], arrays["col"])), shape=shape).tocsr()
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise ValueError(f"{source.name} has a damaged sparse matrix ({error}).") from None
+    raise ValueError(f"{source.name} has a sparse matrix of format {layout!r}, but csr, csc or coo is needed.")
+
+
+def _as_vector(values: Any) -> Any:
+    """One entry per row; bytes become strings, since labels are text or numbers."""
+    flat = values.reshape(-1)
+    return np.char.decode(flat, "utf-8") if flat.dtype.kind == "S" else flat

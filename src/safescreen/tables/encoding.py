@@ -1,0 +1,285 @@
+"""From the columns of a table to a matrix of numbers, for training data and new data alike.
+
+What happened to the training data (which columns were used, what filled the gaps, which categories there were) is an
+`Encoding`. It travels with the model, so that new data are treated alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .table import Table, count, listed, nearest
+
+BoolArray = npt.NDArray[np.bool_]
+
+IMPUTATIONS = ("median",)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the user says about the columns of a file.
+
+    Attributes
+    ----------
+    target : str, optional
+        The column with the labels, by name or index; archives and SVMlight files have labels of their own.
+    weights : str, optional
+        The column with sample weights.
+    exclude : tuple of str
+        Columns, or indicators of one category, that are no features.
+    impute : {"median"}, optional
+        Fill missing numbers with the column's median, and missing categories with the most frequent one.
+    one_hot : bool
+        Whether columns of text become one indicator per category (one in all if there are two).
+    drop_missing : bool
+        Whether rows with missing values are left out.
+    header : bool, optional
+        Whether a text file's first row has names; by default that is found out.
+    """
+
+    target: str | None = None
+    weights: str | None = None
+    exclude: tuple[str, ...] = ()
+    impute: str | None = None
+    one_hot: bool = False
+    drop_missing: bool = False
+    header: bool | None = None
+
+    def checked(self) -> Reading:
+        """The same, if it makes sense."""
+        if self.impute is not None and self.impute not in IMPUTATIONS:
+            raise ValueError(f"--impute is {self.impute!r}, but must be 'median'.")
+        return self
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Columns of a text file that are no quantities."""
+        return () if self.target is None else (self.target,)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Where a feature comes from: a column, or one category of it, and what fills its gaps."""
+
+    column: str
+    position: int
+    category: str | None = None
+    fill: float | str | None = None
+
+    @property
+    def name(self) -> str:
+        """What the feature is called."""
+        return self.column if self.category is None else f"{self.column}={self.category}"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How features are made from the columns of a file.
+
+    Attributes
+    ----------
+    inputs : tuple of Input
+        One per feature.
+    named : bool
+        Whether columns are found by name.
+    n_columns : int
+        Number of columns of the training file.
+    asides : tuple of int
+        Positions of its columns for target and weights, which new files need not have.
+    categories : dict
+        All categories of the columns that became indicators, by column.
+    first_index : int, optional
+        What an SVMlight file called its first column.
+    reading : Reading
+        What the user said about the training file.
+    """
+
+    inputs: tuple[Input, ...]
+    named: bool
+    n_columns: int
+    asides: tuple[int, ...] = ()
+    categories: dict[str, list[str]] = field(default_factory=dict)
+    first_index: int | None = None
+    reading: Reading = field(default_factory=Reading)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the features."""
+        return [source.name for source in self.inputs]
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """Columns to be read as text, by name or index."""
+        columns = {s.column if self.named else str(s.position) for s in self.inputs if s.category is not None}
+        return tuple(sorted(columns))
+
+    def restricted(self, features: Sequence[int]) -> Encoding:
+        """The encoding of these features alone, which is all a sparse model needs."""
+        return replace(self, inputs=tuple(self.inputs[int(j)] for j in features))
+
+    def apply(self, table: Table) -> tuple[Any, BoolArray]:
+        """The features of a table, and in which rows one of them is missing.
+
+        Returns
+        -------
+        matrix : ndarray or SciPy sparse matrix
+            One column per feature; NaN where a value is missing and nothing fills it.
+        missing : ndarray of bool
+            Rows with NaN.
+        """
+        positions = self._locate(table)
+        self._refuse_text(table, positions)
+        if sparse.issparse(table.matrix):
+            return _sparse_columns(table, positions), np.zeros(table.n_rows, dtype=np.bool_)
+        if any(source.category is not None for source in self.inputs):
+            matrix = np.empty((table.n_rows, len(self.inputs)))
+            for j, (source, place) in enumerate(zip(self.inputs, positions.tolist(), strict=True)):
+                matrix[:, j] = _feature(table, place, source)
+        else:
+            matrix = _dense_columns(table.matrix, positions)
+        gaps = columns_with_gaps(matrix)
+        if any(self.inputs[j].fill is not None for j in gaps):
+            matrix = np.array(matrix)
+            for j in gaps:
+                if self.inputs[j].fill is not None:
+                    matrix[np.isnan(matrix[:, j]), j] = self.inputs[j].fill
+        return matrix, np.asarray(np.isnan(matrix[:, gaps]).any(axis=1), dtype=np.bool_)
+
+    def strangers(self, table: Table) -> list[str]:
+        """Categories in a table that the training data did not have, as ``column=category``."""
+        places = zip(self.inputs, self._locate(table).tolist(), strict=True)
+        columns = {place: source.column for source, place in places if source.category is not None}
+        found = []
+        for place, column in columns.items():
+            values = {value for value in table.texts[place].tolist() if value is not None}
+            found += [f"{column}={value}" for value in sorted(values - set(self.categories[column]))]
+        return found
+
+    def _locate(self, table: Table) -> npt.NDArray[np.int64]:
+        """Where each feature's column is in a table."""
+        if self.named and table.named:
+            return self._locate_by_name(table)
+        positions = np.array([source.position for source in self.inputs], dtype=np.int64)
+        if table.n_columns == self.n_columns or table.first_index is not None:
+            return positions
+        for left_out in range(1, len(self.asides) + 1):
+            if table.n_columns == self.n_columns - left_out:
+                return positions - sum((positions > place).astype(np.int64) for place in self.asides[:left_out])
+        needed = f"{self.n_columns:,}" + (f" or {self.n_columns - 1:,}" if self.asides else "")
+        raise ValueError(
+            f"{table.source} has {count(table.n_columns, 'column')}, but {needed} are needed, since without column "
+            "names only the order says which is which."
+        )
+
+    def _locate_by_name(self, table: Table) -> npt.NDArray[np.int64]:
+        places = {name: j for j, name in enumerate(table.names)}
+        absent = list(dict.fromkeys(source.column for source in self.inputs if source.column not in places))
+        if absent:
+            raise ValueError(
+                f"{table.source} lacks {count(len(absent), 'column')} that the model needs, {listed(absent)}; the "
+                f"nearest to {absent[0]!r} is {nearest(absent[0], table.names)!r}."
+            )
+        return np.array([places[source.column] for source in self.inputs], dtype=np.int64)
+
+    def _refuse_text(self, table: Table, positions: npt.NDArray[np.int64]) -> None:
+        wrong = [
+            place
+            for source, place in zip(self.inputs, positions.tolist(), strict=True)
+            if source.category is None and place in table.texts
+        ]
+        if wrong:
+            raise ValueError(
+                f"{table.source} has text where the model needs numbers, in {examples(table, wrong)}: correct the data."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for the model file."""
+        return {
+            "inputs": [_without_none(asdict(source)) for source in self.inputs],
+            "named": self.named,
+            "n_columns": self.n_columns,
+            "asides": list(self.asides),
+            "categories": self.categories,
+            "first_index": self.first_index,
+            "reading": {**asdict(self.reading), "exclude": list(self.reading.exclude)},
+        }
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Encoding:
+        """What `to_json` wrote; raises KeyError, TypeError or ValueError for anything else."""
+        reading = Reading(**{**content["reading"], "exclude": tuple(content["reading"]["exclude"])})
+        return cls(
+            inputs=tuple(Input(**source) for source in content["inputs"]),
+            named=bool(content["named"]),
+            n_columns=int(content["n_columns"]),
+            asides=tuple(content["asides"]),
+            categories={name: list(values) for name, values in content["categories"].items()},
+            first_index=content["first_index"],
+            reading=reading,
+        )
+
+
+def examples(table: Table, places: Sequence[int]) -> str:
+    """Columns with one of their texts each."""
+    shown = []
+    for place in list(dict.fromkeys(places))[:5]:
+        example = next((value for value in table.texts[place].tolist() if value is not None), "")
+        shown.append(f"{table.names[place]!r} (such as {_shortened(example)!r})")
+    total = len(set(places))
+    more = f" and {total - len(shown)} more" if total > len(shown) else ""
+    return f"{'column' if total == 1 else 'columns'} {', '.join(shown)}{more}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 20 else text[:17] + "..."
+
+
+def _feature(table: Table, place: int, source: Input) -> npt.NDArray[np.float64]:
+    """One column of the matrix."""
+    if source.category is None:
+        return np.asarray(table.matrix[:, place], dtype=np.float64)
+    if place not in table.texts:
+        raise ValueError(f"{table.source} has numbers in column {source.column!r}, but the model needs categories.")
+    values = [source.fill if value is None else value for value in table.texts[place].tolist()]
+    return np.array([np.nan if value is None else float(value == source.category) for value in values])
+
+
+def _dense_columns(matrix: npt.NDArray[Any], positions: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Columns of a matrix; a view where they are neighbours."""
+    if positions.size and (np.diff(positions) == 1).all():
+        return matrix[:, positions[0] : positions[-1] + 1]
+    return matrix[:, positions]
+
+
+def _sparse_columns(table: Table, positions: npt.NDArray[np.int64]) -> Any:
+    """Columns of a sparse table; those beyond its end are zero where the format allows that."""
+    matrix = table.matrix
+    if not np.isfinite(matrix.data).all():
+        raise ValueError(f"{table.source} has missing or infinite values, which cannot be filled in a sparse matrix.")
+    needed = int(positions.max(initial=0)) + 1
+    if needed > table.n_columns:
+        matrix = sparse.csc_array(matrix)
+        indptr = np.concatenate((matrix.indptr, np.full(needed - table.n_columns, matrix.indptr[-1])))
+        matrix = sparse.csc_array((matrix.data, matrix.indices, indptr), shape=(table.n_rows, needed))
+    if positions.size == matrix.shape[1] and (positions == np.arange(positions.size)).all():
+        return matrix
+    return sparse.csc_array(matrix)[:, positions]
+
+
+def columns_with_gaps(matrix: npt.NDArray[Any]) -> list[int]:
+    """Columns with NaN; sums find the candidates without a mask of the matrix."""
+    if matrix.dtype.kind != "f":
+        return []
+    with np.errstate(invalid="ignore", over="ignore"):
+        suspects = np.flatnonzero(np.isnan(matrix.sum(axis=0)))
+    return [int(j) for j in suspects if np.isnan(matrix[:, j]).any()]
+
+
+def _without_none(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

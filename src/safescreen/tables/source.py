@@ -1,0 +1,125 @@
+"""Where a table comes from: a file, a compressed file, a pipe or standard input, and which format it has."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from .table import nearest
+
+STANDARD_INPUT = "-"
+FORMATS = "CSV, TSV, Parquet, Arrow, Feather, .npz and SVMlight files (also compressed by gzip, bzip2 or xz)"
+
+_COMPRESSIONS: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ\x00", lzma))
+_COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz")
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+_HEAD = 65536
+
+
+class Source:
+    """A stream of bytes that can be read more than once, decompressed on the way."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.name = "standard input" if path == STANDARD_INPUT else path
+        self._content: bytes | None = None
+        if path == STANDARD_INPUT:
+            self._content = sys.stdin.buffer.read()
+        else:
+            check_readable(Path(path))
+            if not Path(path).is_file():  # a pipe gives its content only once
+                self._content = Path(path).read_bytes()
+
+    @property
+    def suffix(self) -> str:
+        """The last part of the name that says something about the format, in lower case."""
+        suffixes = [suffix.lower() for suffix in Path(self.path).suffixes]
+        while suffixes and suffixes[-1] in _COMPRESSED_SUFFIXES:
+            suffixes.pop()
+        return suffixes[-1] if suffixes else ""
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes, decompressed."""
+        with self.open() as stream:
+            return stream.read(_HEAD)
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """A fresh stream of the decompressed bytes; damage becomes one sentence."""
+        with self._raw() as raw:
+            start = raw.read(8)
+            raw.seek(0)
+            opener = next((module for magic, module in _COMPRESSIONS if start.startswith(magic)), None)
+            try:
+                if opener is None:
+                    yield raw
+                else:
+                    with opener.open(raw, "rb") as stream:
+                        yield cast(BinaryIO, stream)
+            except _DAMAGED as error:
+                raise ValueError(f"{self.name} is truncated or damaged: it cannot be decompressed ({error}).") from None
+
+    def _raw(self) -> BinaryIO:
+        return Path(self.path).open("rb") if self._content is None else io.BytesIO(self._content)
+
+
+def check_readable(path: Path) -> None:
+    """One sentence for files that are not there."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, but a file with data is needed.")
+    if not path.exists():
+        folder = path.parent
+        names = [entry.name for entry in folder.iterdir() if entry.is_file()] if folder.is_dir() else []
+        similar = nearest(path.name, names, cutoff=0.75)
+        hint = f": did you mean {str(folder / similar)!r}?" if similar else "."
+        raise ValueError(f"{path} does not exist{hint}")
+
+
+def kind_of(source: Source) -> str:
+    """The format by content rather than by name: ``"text"``, ``"npz"``, ``"parquet"`` or ``"arrow"``."""
+    head = source.head
+    if not head.strip():
+        raise ValueError(f"{source.name} is empty, but rows with a target and features are needed.")
+    for magic, kind in (
+        (b"PAR1", "parquet"),
+        (b"ARROW1", "arrow"),
+        (b"\xff\xff\xff\xff", "arrow"),
+        (b"PK\x03\x04", "npz"),
+    ):
+        if head.startswith(magic):
+            return kind
+    _refuse_other_formats(source, head)
+    return "text"
+
+
+def _refuse_other_formats(source: Source, head: bytes) -> None:
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:16].lower()
+    other = None
+    if head.startswith(b"\x93NUMPY"):
+        other = "a single NumPy array: save X and y together with numpy.savez"
+    elif head.startswith(b"FEA1"):
+        other = "a Feather file of the old version 1: write it again"
+    elif head.startswith(b"\xd0\xcf\x11\xe0"):
+        other = "an old Excel workbook: save it as CSV"
+    elif start.startswith((b"{", b"[")):
+        other = "JSON: save it as CSV"
+    elif start.startswith((b"<!doctype", b"<html", b"<?xml")):
+        other = "a web page or XML: save it as CSV"
+    elif start.startswith((b"@relation", b"%")):
+        other = "an ARFF file: save it as CSV"
+    elif source.suffix in (".parquet", ".pq", ".feather", ".arrow", ".npz"):
+        other = f"no {source.suffix} file at all, or it is damaged"
+    elif b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        other = "a binary file of an unknown kind"
+    if other is not None:
+        raise ValueError(f"{source.name} is {other}; {FORMATS} can be read.")

@@ -1,0 +1,107 @@
+"""The table: columns as they were read from a file, before anybody decides what to do with them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Texts = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of numbers and columns of text.
+
+    Attributes
+    ----------
+    source : str
+        What to call the file in messages.
+    names : list of str
+        One per column; invented ones if the file has none.
+    named : bool
+        Whether the names come from the file.
+    matrix : ndarray or SciPy sparse matrix of shape (n_rows, n_columns)
+        Numbers, NaN where one is missing; columns of text are NaN throughout.
+    texts : dict
+        The columns of text by position, None where a value is missing.
+    arrays : dict
+        Vectors with one entry per row that lie beside the matrix, such as the labels ``y`` of an archive.
+    first_index : int, optional
+        The index of the first column in a format that numbers its columns and leaves zeros out, so that a file need
+        not reach the last column.
+    notes : tuple of str
+        What a user should know about the reading.
+    """
+
+    source: str
+    names: list[str]
+    named: bool
+    matrix: Any
+    texts: dict[int, Texts] = field(default_factory=dict)
+    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    first_index: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.matrix.shape[1])
+
+    def find(self, wanted: str, option: str) -> int:
+        """The position of a column given by name or by index, negative ones counting from the end."""
+        if self.named:
+            positions = [j for j, name in enumerate(self.names) if name == wanted]
+            if positions:
+                return positions[0]
+        try:
+            index = int(wanted)
+        except ValueError:
+            raise ValueError(f"{option} is {wanted!r}, but {self._no_such_column(wanted)}") from None
+        if not -self.n_columns <= index < self.n_columns:
+            raise ValueError(
+                f"{option} is {wanted}, but {self.source} has {count(self.n_columns, 'column')}: indices from 0 to "
+                f"{self.n_columns - 1} are allowed, and negative ones count from the end."
+            )
+        return index % self.n_columns
+
+    def _no_such_column(self, wanted: str) -> str:
+        if not self.named:
+            return (
+                f"{self.source} has no column names: give an index from 0 to {self.n_columns - 1}, or -1 for the last "
+                "column."
+            )
+        return f"{self.source} has no such column: did you mean {nearest(wanted, self.names)!r}?"
+
+
+def default_names(n_columns: int, first: int = 0) -> list[str]:
+    """Names for columns that have none."""
+    return [f"x{j}" for j in range(first, first + n_columns)]
+
+
+def nearest(wanted: str, names: Iterable[str], cutoff: float = 0.0) -> str:
+    """The name most like the one a user typed, empty if none is; case matters less than letters."""
+    known = list(names)
+    folded = [name.casefold() for name in known]
+    best = difflib.get_close_matches(wanted.casefold(), folded, n=1, cutoff=cutoff)
+    return known[folded.index(best[0])] if best else ""
+
+
+def listed(items: Sequence[str], limit: int = 5) -> str:
+    """A few quoted names for a message."""
+    shown = ", ".join(repr(str(item)) for item in items[:limit])
+    return f"{shown} and {len(items) - limit} more" if len(items) > limit else shown
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun: 1 row, 2,000 rows."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
