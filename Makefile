@@ -9,7 +9,7 @@ WORKERS ?= auto
 BENCH  ?= reg card
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format docs bench clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -29,11 +29,14 @@ format: $(STAMPS)/lint  ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(STAMPS)/docs  ## build the documentation into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
 bench: $(STAMPS)/bench  ## run the benchmarks named in BENCH (BENCH_ARGS are passed on)
 	set -e; for name in $(BENCH); do $(BIN)/python benchmarks/$$name.py $(BENCH_ARGS); done
 
 clean:  ## remove the virtual environment and all caches
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -160,7 +160,7 @@ def save(name: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> None:
     """Write ``rows`` to ``results/<name>.csv`` and, with the notes, to ``results/<name>.md``."""
     RESULTS.mkdir(exist_ok=True)
     columns = list(rows[0]) if rows else []
-    with open(RESULTS / f"{name}.csv", "w", newline="") as file:
+    with open(RESULTS / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
@@ -168,7 +168,7 @@ def save(name: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> None:
     lines += ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(cell_text(c, row[c]) for c in columns) + " |" for row in rows]
     lines += ["", *(f"- {note}" for note in notes)]
-    (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n")
+    (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for note in notes:
         console.print(f"[bold]{note}[/bold]")
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -29,6 +30,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import safescreen as ss
 from safescreen import L0LogisticRegression, SafeScreener, estimators
+
+SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
 
 @parametrize_with_checks([L0LogisticRegression(), SafeScreener()])
@@ -48,6 +51,7 @@ for estimator in (L0LogisticRegression(), SafeScreener()):
 """
 
 
+@pytest.mark.skipif(SKLEARN < (1, 9), reason="needs scikit-learn 1.9")
 def test_scikit_learn_array_checks():
     """These are skipped above unless SciPy was told at its import to expect other kinds of arrays."""
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}

@@ -81,7 +81,7 @@ def test_fingerprint_covers_every_compiled_module():
     compiled = {
         path.name
         for path in folder.glob("*.py")
-        if any(line.startswith(("@compiled", "@entry", "@reordered", "@njit")) for line in path.open())
+        if any(line.startswith(("@compiled", "@entry", "@reordered", "@njit")) for line in path.open(encoding="utf-8"))
     }
     assert compiled
     assert compiled <= set(kernels._SOURCES)

@@ -788,7 +788,9 @@ def test_table_sorts(chromium, large_file, large):
     margin = large.screening.margin
     first = chromium.run(FEATURES)
     assert set(first[: large.support.size]) == set(large.support.tolist())
-    fallback = re.findall(r'<tr><td class="number">(\d+)</td><th', large_file.read_text().split("<noscript>")[1])
+    fallback = re.findall(
+        r'<tr><td class="number">(\d+)</td><th', large_file.read_text(encoding="utf-8").split("<noscript>")[1]
+    )
     assert first == [int(j) for j in fallback[:25]]
     chromium.run(click("[data-key=margin] button"))
     falling = chromium.run(FEATURES)

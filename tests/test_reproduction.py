@@ -6,7 +6,6 @@ import csv
 import json
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -232,7 +231,7 @@ def test_run_that_was_killed_continues(tmp_path):
             time.sleep(0.01)
         children = psutil.Process(process.pid).children(recursive=True)
     finally:
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
     assert children
     psutil.wait_procs(children, timeout=30.0)
@@ -261,7 +260,7 @@ def test_a_process_that_dies_is_replaced(tmp_path):
             super().update(done, total, running, left, trust)
             if running and len(self.seen) == 2:
                 for child in multiprocessing.active_children():
-                    os.kill(child.pid, signal.SIGKILL)
+                    child.kill()
 
     display = Murderous()
     results = Results(tmp_path / "results.jsonl")

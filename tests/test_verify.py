@@ -576,7 +576,7 @@ def test_compressed_files_are_fine(proof, tmp_path):
 
 def test_needs_numpy_only():
     """The checker must not share a line with the solver."""
-    tree = ast.parse(Path(verification.__file__).read_text())
+    tree = ast.parse(Path(verification.__file__).read_text(encoding="utf-8"))
     imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     imported |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {name for name in imported if name.split(".")[0] not in sys.stdlib_module_names} == {"numpy", "numpy.typing"}
