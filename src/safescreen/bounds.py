@@ -12,7 +12,7 @@ bound on the optimum in real arithmetic. Pruning and screening use nothing else.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -169,6 +169,7 @@ class Bound:
     following: float  # and the next one
     correlation: npt.NDArray[np.float64]
     dual: npt.NDArray[np.float64]
+    sharp: bool = False  # whether some columns were summed exactly
 
     def raised(self, fixings: Fixings) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
         """The relaxation's own choice for each feature, and the bound once that choice is flipped.
@@ -207,7 +208,8 @@ def sharp_bound_at(problem: Problem, fixings: Fixings, dual: npt.NDArray[np.floa
     columns = np.flatnonzero(relevant)
     columns = columns[np.argsort(-cost[columns], kind="stable")[:_EXACT_COLUMNS]]
     correlation[columns], error[columns] = problem.design.exact_correlations(columns, alpha)
-    return _bound(problem, fixings, p, correlation, np.abs(correlation) + error + drift)
+    bound = _bound(problem, fixings, p, correlation, np.abs(correlation) + error + drift)
+    return replace(bound, sharp=True)
 
 
 def _dual_point(

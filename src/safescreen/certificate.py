@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen import __version__
+from safescreen.bounds import Bound, Fixings, bound_at
 from safescreen.problem import Problem
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Proof:
         log.counts[3] += log.counts[4] * waiting.size
         self._add(records, np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
 
-    def finish(self, solution: Solution, dual: npt.NDArray[np.float64], screened: IndexArray, rel_gap: float) -> None:
+    def finish(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> None:
         """Add the model, the root and the header, and give the file its name."""
         self._write_pieces()
         self._hashing.join()
@@ -108,7 +109,7 @@ class Proof:
             "root_screened": screened.astype(np.int32),
         }
         arrays = {name: array for name, array in arrays.items() if array.size}  # each member costs time and room
-        arrays |= {"support": solution.support, "coef": solution.coef[solution.support], "root_dual": dual}
+        arrays |= {"support": solution.support, "coef": solution.coef[solution.support], "root_dual": root.dual}
         if problem.weights.min() < problem.weights.max():
             arrays["weights"] = problem.weights
         if problem.standardize:
@@ -134,12 +135,7 @@ class Proof:
             "intercept": solution.intercept,
             "nodes": self._nodes,
             "chunks": self._chunks,
-            "claims": {
-                "objective": solution.objective,
-                "lower_bound": solution.lower_bound,
-                "status": solution.status,
-                "rel_gap": float(rel_gap),
-            },
+            "claims": self._claims(solution, root, rel_gap),
         }
         text = json.dumps(header, default=str).encode()
         self._write("header", np.frombuffer(text, np.uint8))
@@ -147,6 +143,17 @@ class Proof:
             self._write(name, array)
         self._file.close()
         os.replace(self._temporary, self.path)
+
+    def _claims(self, solution: Solution, root: Bound, rel_gap: float) -> dict[str, Any]:
+        """What a checker in double precision can confirm: no more digits than ordinary sums of products have."""
+        lower, status = solution.lower_bound, solution.status
+        if root.sharp and lower <= root.value:
+            ordinary = bound_at(self.problem, Fixings(self.problem.included, self.problem.excluded), root.dual)
+            lower = min(lower, ordinary.value)
+            if status == "optimal" and solution.objective - lower > rel_gap * solution.objective:
+                status = "numerical_limit"
+        claims = {"objective": solution.objective, "lower_bound": lower, "status": status}
+        return {**claims, "rel_gap": float(rel_gap)}
 
     def abandon(self) -> None:
         """Remove the unfinished file."""

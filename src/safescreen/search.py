@@ -138,7 +138,7 @@ def solve(
         search = Search(problem, root, incumbent, settings, start, interrupts, display, callback, proof)
         solution = search.solution(search.run())
         if proof is not None:
-            proof.finish(solution, root.bound.dual, search.screened, settings.rel_gap)
+            proof.finish(solution, root.bound, search.screened, settings.rel_gap)
     return solution
 
 

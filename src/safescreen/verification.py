@@ -426,8 +426,12 @@ class Problem:
         """Upper bounds on δ: one class scaled by 1 - δ makes ``Σ α`` exactly zero."""
         if not self.intercept:
             return np.zeros(len(alpha))
-        one, other = (np.abs(alpha[:, members].sum(axis=1)) for members in self.classes)
-        most, difference = np.maximum(one, other), np.abs(one - other) + (self.m + 4.0) * UNIT * (one + other)
+        if len(alpha) == 1:  # the root: exact sums cost nothing
+            one, other = (np.abs([math.fsum(alpha[0, members])]) for members in self.classes)
+        else:
+            one, other = (np.abs(alpha[:, members].sum(axis=1)) for members in self.classes)
+        share = (4.0 if len(alpha) == 1 else self.m + 4.0) * UNIT
+        most, difference = np.maximum(one, other), np.abs(one - other) + share * (one + other)
         delta = difference / most * (1.0 + (2.0 * self.m + 16.0) * UNIT)
         return np.where(most > 1e-290, np.minimum(delta, 1.0), 1.0)
 
