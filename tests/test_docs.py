@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from sklearn.datasets import load_breast_cancer
+from typer.testing import CliRunner
 
 import safescreen as ss
 from safescreen import cli
@@ -72,6 +74,19 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
             agrees = doctest.OutputChecker().check_output(block["output"], printed.getvalue(), doctest.ELLIPSIS)
             assert agrees, f"{block['code']}\nprints\n{printed.getvalue()}\nand not\n{block['output']}"
     plt.close("all")
+
+
+def test_commands_on_the_page_of_the_command_line_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = load_breast_cancer(as_frame=True).frame.rename(columns={"target": "label"})
+    frame.to_csv("data.csv", index=False)
+    frame.drop(columns="label").head().to_csv("new.csv", index=False)
+    lines = [line for line in read(DOCS / "command-line.md").splitlines() if line.startswith("safescreen ")]
+    assert len(lines) == 3
+    for line in lines:
+        result = CliRunner().invoke(cli.app, line.split()[1:])
+        assert result.exit_code == 0, f"{line}\n{result.output}"
+    assert len((tmp_path / "predictions.csv").read_text(encoding="utf-8").splitlines()) == 6
 
 
 @pytest.mark.parametrize("page", PAGES, ids=label)
