@@ -1,24 +1,18 @@
 """What notebooks show of a result: a small table instead of a line.
 
-Colours and fonts are the notebook's own, so that cards fit a light and a dark one.
+Colours and fonts are the notebook's own, so that cards fit a light and a dark one. Every result uses this room, so it
+imports none of their types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from safescreen.reporting.digits import above, below, counted, duration, percent_above, percent_of
 from safescreen.reporting.escaping import escaped, shortened
-
-if TYPE_CHECKING:
-    from safescreen.path import L0Path
-    from safescreen.problem import Problem
-    from safescreen.relaxation import Relaxation
-    from safescreen.screening import Screening
-    from safescreen.solution import Solution
 
 _MOST_ROWS = 10
 _LONGEST_NAME = 60
@@ -26,7 +20,7 @@ _CELL = "padding:.15em 1.2em .15em 0;border:0;background:none;vertical-align:top
 _QUIET = "opacity:.65"
 
 
-def problem_card(problem: Problem) -> str:
+def problem_card(problem: Any) -> str:
     """Data and parameters."""
     positive = int((problem.y > 0.0).sum())
     names = [shortened(str(label), _LONGEST_NAME) for label in problem.classes.tolist()]
@@ -47,7 +41,7 @@ def problem_card(problem: Problem) -> str:
     return _card("Sparse logistic regression", "a problem, not yet solved", _facts(facts))
 
 
-def screening_card(screening: Screening) -> str:
+def screening_card(screening: Any) -> str:
     """What is decided."""
     excluded, included, undecided = (
         part.size for part in (screening.excluded, screening.included, screening.undecided)
@@ -62,7 +56,7 @@ def screening_card(screening: Screening) -> str:
     return _card(f"Screening: {share} decided", f"in {duration(screening.seconds)}", _facts(facts))
 
 
-def relaxation_card(relaxation: Relaxation) -> str:
+def relaxation_card(relaxation: Any) -> str:
     """The bound, and how far the relaxation is from a choice of features."""
     z = relaxation.z
     fractional = int(np.count_nonzero((z > 1e-6) & (z < 1.0 - 1e-6)))
@@ -74,7 +68,7 @@ def relaxation_card(relaxation: Relaxation) -> str:
     return _card("Relaxation", f"in {duration(relaxation.seconds)}", _facts(facts))
 
 
-def solution_card(solution: Solution) -> str:
+def solution_card(solution: Any) -> str:
     """The model, and what is proved about it."""
     problem, support = solution.problem, solution.support
     proved = "proved optimal" if solution.status == "optimal" else f"not proved optimal ({solution.status})"
@@ -95,7 +89,7 @@ def solution_card(solution: Solution) -> str:
     return _card(f"Solution: {proved}", remark, _facts(facts) + listed)
 
 
-def path_card(path: L0Path) -> str:
+def path_card(path: Any) -> str:
     """One line per model."""
     heads = (path.parameter, "features", "objective", "gap", "status")
     rows = [

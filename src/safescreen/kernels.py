@@ -59,22 +59,24 @@ def _fingerprint() -> str:
     return sha256(b"".join((here / name).read_bytes() for name in _SOURCES)).hexdigest()
 
 
-def _forget_stale_code() -> None:
-    """Remove cached machine code that was made from other sources."""
+def _forget_stale_code() -> bool:
+    """Remove cached machine code that was made from other sources; whether any is left."""
+    left = True
     for entry in _ENTRIES:
         folder = Path(entry.stats.cache_path)
         stamp = folder / f"{entry.py_func.__module__}.{entry.py_func.__name__}.sources"
         fingerprint = _fingerprint()
-        if stamp.exists() and stamp.read_text() == fingerprint:
-            continue
         module = entry.py_func.__module__.rpartition(".")[2]
-        for pattern in (f"{module}.{entry.py_func.__name__}-*.nbi", f"{module}.{entry.py_func.__name__}-*.nbc"):
-            for path in folder.glob(pattern):
+        cached = f"{module}.{entry.py_func.__name__}-*.nb"
+        if not (stamp.exists() and stamp.read_text() == fingerprint):
+            for path in [*folder.glob(f"{cached}i"), *folder.glob(f"{cached}c")]:
                 path.unlink(missing_ok=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        temporary = stamp.with_suffix(f".{threading.get_native_id()}")
-        temporary.write_text(fingerprint)
-        temporary.replace(stamp)
+            folder.mkdir(parents=True, exist_ok=True)
+            temporary = stamp.with_suffix(f".{threading.get_native_id()}")
+            temporary.write_text(fingerprint)
+            temporary.replace(stamp)
+        left = left and any(folder.glob(f"{cached}c"))
+    return left
 
 
 def _announce() -> None:
@@ -85,8 +87,8 @@ def _announce() -> None:
 @cache
 def warm_up() -> None:
     """Make the kernels ready, from the cache or by compiling them; says so in one line if it takes long."""
-    _forget_stale_code()
-    notice = threading.Timer(1.2, _announce)
+    cached = _forget_stale_code()
+    notice = threading.Timer(8.0 if cached else 1.2, _announce)  # on a busy machine, loading takes seconds, too
     notice.daemon = True
     notice.start()
     try:

@@ -83,9 +83,9 @@ def report(
 
 def _page(subject: Any, scores: Any, proof: Any, title: str | None) -> str:
     """All sections in their order, put into the template."""
+    import safescreen.reporting.words as words
     from safescreen import __version__
 
-    from . import words
     from .answer import answer_section, question_html
     from .course import search_section
     from .escaping import escaped, script_json

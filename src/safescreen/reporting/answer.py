@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+import safescreen.reporting.words as words
 from safescreen.solution import Solution
 
-from . import words
 from .digits import above, below, counted, duration, nearest, padded, percent_above, percent_of, signed
 from .markup import SYMBOLS, folded, joined, name_html, paragraph, section, table, tiles
 from .subject import Subject, deviations

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import safescreen.reporting.words as words
 from safescreen.solution import Solution
 
-from . import words
 from .charts import Axis, Chart, linear, thinned
 from .digits import below, compact_below
 from .escaping import escaped, plain, script_json, shortened

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from . import words
+import safescreen.reporting.words as words
+
 from .charts import Chart, linear, thinned
 from .digits import counted, nearest
 from .heldout import HeldOut

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+import safescreen.reporting.words as words
 from safescreen.path import L0Path
 
-from . import words
 from .charts import Chart, linear, parameter_axis, thinned
 from .digits import above, below, counted, nearest, percent_above, signed
 from .escaping import escaped

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import safescreen.reporting.words as words
 from safescreen import __version__
 from safescreen.problem import Problem
 
-from . import words
 from .digits import counted
 from .escaping import escaped, shortened
 from .markup import code, fact_table, paragraph, section
