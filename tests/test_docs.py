@@ -6,7 +6,6 @@ import contextlib
 import doctest
 import io
 import re
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,13 +26,10 @@ def made_by_the_build(path: Path) -> bool:
     return bool(MADE_BY_THE_BUILD & {*path.parts})
 
 
-UNFINISHED = set() if (DOCS / "reproduction").exists() else {DOCS / "reproduction.md"}  # needs its results
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     ROOT / "benchmarks" / "README.md",
-    *sorted(
-        page for page in DOCS.rglob("*.md") if page not in UNFINISHED and not made_by_the_build(page.relative_to(DOCS))
-    ),
+    *sorted(page for page in DOCS.rglob("*.md") if not made_by_the_build(page.relative_to(DOCS))),
 ]
 
 PYTHON = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```)?", re.DOTALL | re.MULTILINE)
@@ -110,8 +106,6 @@ def test_names_exist(page):
 def test_commands_and_files_exist(page):
     targets = set(re.findall(r"^([a-z]+):", read(ROOT / "Makefile"), re.MULTILINE))
     subcommands = {*typer.main.get_command(cli.app).commands, "COMMAND"}
-    if find_spec("safescreen.reproduction"):
-        subcommands.add("reproduce")  # its module adds it
     for command in commands(page):
         words = command.split()
         for first, second in pairwise(words):
