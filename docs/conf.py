@@ -6,18 +6,11 @@ import os
 import sys
 from pathlib import Path
 
-from sphinx.application import Sphinx
-
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 os.environ.setdefault("MPLBACKEND", "agg")
 
 import safescreen  # noqa: E402
-
-OPTIONAL_PAGES = {"reproduction": "reproduction/README.md", "reproduction/README": "reproduction/README.md"}
-"""Pages that need results, by the file without which they are left out."""
-
-ABSENT = [page for page, file in OPTIONAL_PAGES.items() if not (HERE / file).exists()]
 
 project = "safescreen"
 author = "The safescreen developers"
@@ -33,7 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "command_help",
 ]
-exclude_patterns = ["_build", "benchmarks/README.md", *(f"{page}.md" for page in ABSENT)]
+exclude_patterns = ["_build", "benchmarks/README.md", "reproduction/[a-z]*.md"]  # their README has all the tables
 templates_path = ["_templates"]
 default_role = "py:obj"
 
@@ -73,15 +66,3 @@ html_css_files = ["wide.css"]
 html_copy_source = False
 html_show_sourcelink = False
 copybutton_exclude = ".linenos, .gp, .go"
-
-
-def drop_absent_pages(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Take pages that are left out of this build from the list on the start page."""
-    if docname == "index":
-        for page in ABSENT:
-            source[0] = source[0].replace(f"\n{page}\n", "\n")
-
-
-def setup(app: Sphinx) -> None:
-    """Connect what is defined here."""
-    app.connect("source-read", drop_absent_pages)

@@ -528,7 +528,7 @@ def test_running_out_of_dense_rows_does_no_harm(monkeypatch, seed):
 
 def thin_data(m: int, n: int, density: float, *seed: int) -> tuple[sparse.csr_array, np.ndarray]:
     rng = np.random.default_rng([m, n, *seed])
-    X = sparse.random_array((m, n), density=density, rng=rng, format="csr")
+    X = sparse.random_array((m, n), density=density, random_state=rng, format="csr")
     X.data[:] = rng.standard_normal(X.nnz)
     score = np.asarray(X[:, : n // 10].sum(axis=1)).ravel() + 0.3 * rng.logistic(size=m)
     return X, np.where(score > 0.0, 1, -1)

@@ -354,7 +354,7 @@ def test_archive_with_other_names_and_targets(tmp_path):
 
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
 def test_sparse_archive(tmp_path, layout):
-    matrix = sparse.random_array((20, 30), density=0.2, rng=0, format=layout)
+    matrix = sparse.random_array((20, 30), density=0.2, random_state=0, format=layout)
     sparse.save_npz(tmp_path / "matrix.npz", matrix)
     with np.load(tmp_path / "matrix.npz") as archive:
         np.savez(tmp_path / "data.npz", **dict(archive.items()), y=np.arange(20) % 2)
@@ -381,7 +381,7 @@ def test_archives_of_the_project(tmp_path):
 @pytest.mark.parametrize("zero_based", [True, False])
 @pytest.mark.parametrize("name", ["data.svm", "data.libsvm", "data.txt", "data", "data.svmlight.gz", "data.bz2"])
 def test_svmlight(tmp_path, zero_based, name):
-    matrix = sparse.random_array((40, 25), density=0.3, rng=0, format="lil")
+    matrix = sparse.random_array((40, 25), density=0.3, random_state=0, format="lil")
     matrix[0, 0] = matrix[3, 24] = 1.5
     matrix = matrix.tocsr()
     y = np.where(np.arange(40) % 3 == 0, 1, -1)
