@@ -664,3 +664,17 @@ def test_bad_settings_are_named(bushy, name, value):
 def test_something_else_than_a_problem(function):
     with pytest.raises(TypeError, match="problem is a ndarray, but must be a Problem"):
         function(np.zeros((3, 2)))
+
+
+def test_hard_nodes_do_not_keep_the_search_from_looking_at_the_clock():
+    """Raw products of measurements span ten orders of magnitude: a node takes hundreds of rounds."""
+    X, y, _ = ss.datasets.load_breast_cancer_interactions()
+    seen = []
+
+    def stop(moment):
+        seen.append(moment.nodes)
+        return moment.nodes > 0
+
+    solution = ss.solve(ss.Problem(X, y, k=5, gamma=10.0, fit_intercept=True), callback=stop)
+    assert solution.status == "interrupted"
+    assert 0 < seen[-1] < 30

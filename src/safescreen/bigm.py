@@ -56,7 +56,7 @@ def solve_big_m(problem: Problem, M: float, tolerance: float = 1e-9, rounds: int
     full[columns] = x
     z = np.minimum(np.abs(full) / M, 1.0)
     z[problem.included] = 1.0
-    return BigM(value, lower, full, b, z, p)
+    return BigM(float(value), float(lower), full, float(b), z, p)
 
 
 def _accelerated(terms: _Terms, tolerance: float, rounds: int) -> tuple[FloatArray, float, float, float, FloatArray]:

@@ -77,6 +77,7 @@ class State(NamedTuple):
     best_alpha: np.ndarray
     best_x: np.ndarray  # the iterate behind `best_alpha`
     best_b: np.ndarray  # [and its intercept]
+    work: np.ndarray  # [multiplications of the last relaxation, roughly]
     hot: np.ndarray  # (features,): looked at in every round, not only when a bound is completed
     features: np.ndarray
     cold: np.ndarray
@@ -103,6 +104,7 @@ def make_state(data: Data, hot: np.ndarray, weights: np.ndarray, capacity: int) 
         best_alpha=best_alpha,
         best_x=best_x,
         best_b=np.zeros(1),
+        work=np.zeros(1, np.int64),
         hot=hot.astype(np.bool_),
         features=np.empty(features, np.int64),
         cold=np.empty(features, np.int64),
@@ -280,6 +282,7 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
     length, stalled, idle = 1.0, False, 0
     thorough, cautious, restarted, sharpness = False, False, False, 0.01
     status, x, c, features = state.status, state.x, state.c, state.features
+    state.work[0] = 0
     size = gather(status, x, c, features, hot, np.inf, model, b, 0.0, data.intercept)
     clear(state.step)  # no step yet: the iterate itself is the first trial
     for attempt in range(ROUNDS):
@@ -316,6 +319,7 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
             else:
                 x[model.feature[a]] = model.x[a]
         b += shift
+        state.work[0] += (hot + size + 64) * state.u.size + 8 * size * size * (size if thorough else 1)
         # the bound, completed by the cold features where it may decide the node
         correlate(data, features, hot, point.alpha, c)
         everything, covered = hot, cold == 0
@@ -386,8 +390,10 @@ def relax(data, state, level, b, cut, tolerance, patience, newton):
             for i in range(state.trial.size):
                 state.trial[i] = 0.25 * data.w[i]
             load_hessian(data.columns, data.row, model, size, state.trial)
+            state.work[0] += size * size * state.u.size
         elif newton:
             load_hessian(data.columns, data.row, model, size, point.curvature)
+            state.work[0] += size * size * state.u.size
         else:
             load_gram(data.columns, data.row, model, state.gram, size, total(point.curvature))
         needed = sharpness * max(min(gap, 0.1 * primal), 0.1 * tolerance * primal)

@@ -87,7 +87,8 @@ def relax(problem: Problem, formulation: str = "perspective", M: float = 1.0) ->
     formulation : {"perspective", "big-m"}
         The strong (conic) relaxation the solver uses, or the weak one for comparison.
     M : float, default 1.0
-        Bound on the (standardised) coefficients for ``"big-m"``; not used otherwise.
+        Bound on the (standardised) coefficients for ``"big-m"``, whose results hold for models within it only; not
+        used otherwise.
 
     Returns
     -------

@@ -453,7 +453,7 @@ def answer(exploring, data, state, spare, store, totals, numbers, switch, node_l
         primal, value, last, following, level, b, newton = relax(
             data, state, level, b, limit, tolerance, 0.0 if final else 0.1, newton
         )
-        spent += (m + 2 * features) * (decided + free) * 4
+        spent += 2 * state.work[0] + 64 * features
         totals.counts[0] += 1
         totals.counts[2] += 1 if newton else 0
         known = value >= bound  # otherwise the parent's bound holds, and this dual point proves nothing new
@@ -471,6 +471,7 @@ def answer(exploring, data, state, spare, store, totals, numbers, switch, node_l
             if round_up(status, x, state.scratch, data.k, level, totals.seen, spare.status, spare.x):
                 predictor(data.columns, data.row, spare.x, b, spare.u)
                 found = relax(data, spare, lowest, b, np.inf, 1e-10, 0.0, newton)[0]
+                spent += 2 * spare.work[0]
                 totals.counts[1] += 1
                 found *= 1.0 + 8.0 * m * UNIT
                 if found < totals.upper[0]:

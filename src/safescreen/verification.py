@@ -44,19 +44,40 @@ MEMBERS: dict[str, Any] = MAY_LACK | {"header": "|u1", "support": "<i8", "coef":
 
 @dataclass(frozen=True)
 class Verification:
-    """What a proof proves, by the checker's own arithmetic; numbers that could not be established are nan."""
+    """What a proof proves, by the checker's own arithmetic; numbers that could not be established are nan.
 
-    valid: bool  # whether the proof is complete, about this data, and as good as it claims up to rounding
-    objective: float = math.nan  # the model's objective, rounded up
-    lower_bound: float = math.nan  # no admissible model is better, in real arithmetic
-    gap: float = math.nan  # (objective - lower_bound) / |objective|
+    Attributes
+    ----------
+    valid : bool
+        Whether the proof is complete, about this data, and as good as it claims up to rounding.
+    objective, lower_bound, gap : float
+        The model's objective, rounded up; no admissible model is better than the lower bound, in real arithmetic; their
+        relative distance.
+    leaves, nodes, points : int
+        Leaves and nodes of the tree, and dual points evaluated.
+    reason : str
+        Why the proof is refused, in one sentence; empty if it is valid.
+    enclosure : tuple of float
+        The lower bound, and the most that exact arithmetic could make of it.
+    claims : dict
+        Problem and results, as the proof states them.
+    fingerprint : str
+        SHA-256 of the matrix given.
+    seconds : float
+        Time taken.
+    """
+
+    valid: bool
+    objective: float = math.nan
+    lower_bound: float = math.nan
+    gap: float = math.nan
     leaves: int = 0
-    reason: str = ""  # why the proof is refused, in one sentence
+    reason: str = ""
     nodes: int = 0
-    points: int = 0  # dual points evaluated
-    enclosure: tuple[float, float] = (math.nan, math.nan)  # lower_bound, and at most this in exact arithmetic
-    claims: dict[str, Any] = field(default_factory=dict, repr=False)  # problem and results, as the proof states them
-    fingerprint: str = field(default="", repr=False)  # SHA-256 of the matrix given
+    points: int = 0
+    enclosure: tuple[float, float] = (math.nan, math.nan)
+    claims: dict[str, Any] = field(default_factory=dict, repr=False)
+    fingerprint: str = field(default="", repr=False)
     seconds: float = 0.0
 
     def __str__(self) -> str:
