@@ -57,7 +57,7 @@ def memory_added(*flags: str) -> float:
             time.sleep(0.002)
     if child.returncode:
         raise RuntimeError(f"the memory probe ended with status {child.returncode}")
-    return float(peak - before) / 2**20
+    return float(peak - before) / 1e6
 
 
 def line(task: Task, timings: dict[str, Timing], recorded: Row, expected: Row) -> Row:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -35,6 +36,9 @@ NORM_SLACK = 1.0 + 1e-6
 
 CHUNK_ENTRIES = 1 << 17
 """Float64 entries cast or centred at a time: 1 MiB, which stays in a core's cache."""
+
+LARGE_BYTES = 1 << 20
+"""Blocks of columns from this size on are given back to the system one by one."""
 
 SMALL_ENTRIES = 1 << 18
 """Of a matrix with at most so many entries a dense copy by columns is kept: 2 MiB."""
@@ -309,7 +313,7 @@ class DenseDesign(Design):
                 yield rows, slice(0, features), self._X[rows].astype(np.float64, copy=False)
 
     def _gather(self, indices: IndexArray) -> FloatArray:
-        rows = np.empty((indices.size, self.shape[0]))
+        rows = _zeros(indices.size, self.shape[0])
         if self._by_columns or indices.size > 512:
             rows[...] = self._X.T[indices]
         else:  # several times faster than fancy indexing for a few strided columns
@@ -374,6 +378,16 @@ class DenseDesign(Design):
         return np.flatnonzero(squares < SAFE_SQUARES[0])
 
 
+def _zeros(rows: int, columns: int) -> FloatArray:
+    """Zeros; a large block comes straight from the system, which has it back as soon as it is dropped.
+
+    The memory allocator would keep the room of a block that another one has outlived.
+    """
+    if rows * columns * 8 < LARGE_BYTES:
+        return np.zeros((rows, columns))
+    return np.frombuffer(mmap.mmap(-1, rows * columns * 8)).reshape(rows, columns)
+
+
 def _slices(length: int, step: int) -> Iterator[slice]:
     """Consecutive slices of at least one and about ``step`` entries."""
     step = max(step, 1)
@@ -416,7 +430,7 @@ class SparseDesign(Design):
             yield slice(first, last), sparse.csr_array(parts, shape=(last - first, self.shape[0]))
 
     def _gather(self, indices: IndexArray) -> FloatArray:
-        rows = np.zeros((indices.size, self.shape[0]))
+        rows = _zeros(indices.size, self.shape[0])
         matrix = self._transposed
         for row, j in zip(rows, indices, strict=True):
             entries = slice(matrix.indptr[j], matrix.indptr[j + 1])

@@ -23,8 +23,10 @@ from safescreen.relaxation import Root, block_data
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]
 
+_SAMPLES = 512  # rows of the matrix at a time, where a copy is needed
 SEARCH_GAP = 4e-3  # relative gap above which the root's local search is worth its time
 _CANDIDATES = 1500  # columns the local search looks at
+_NEAR_ENTRIES = 500_000  # entries of these columns, where the gap is small
 
 
 class _Effort(NamedTuple):
@@ -80,11 +82,14 @@ class Refitter:
 
     def drop_costs(self, chosen: IndexArray) -> FloatArray:
         """What leaving out each fitted column would cost, by the quadratic model of the last fit."""
-        root = np.sqrt(self._state.point.curvature)
-        block = np.empty((chosen.size + self.problem.fit_intercept, root.size))
-        np.multiply(self._data.columns[chosen], root, out=block[: chosen.size])
-        block[chosen.size :] = root
-        hessian = block @ block.T
+        columns, root = self._data.columns, np.sqrt(self._state.point.curvature)
+        hessian = np.zeros((chosen.size + self.problem.fit_intercept,) * 2)
+        for start in range(0, root.size, _SAMPLES):
+            part = slice(start, start + _SAMPLES)
+            block = np.ones((len(hessian), root[part].size))
+            block[: chosen.size] = columns[chosen, part]
+            block *= root[part]
+            hessian += block @ block.T
         hessian[np.diag_indices(chosen.size)] += 2.0 / self.problem.gamma
         spread = np.diag(np.linalg.pinv(hessian, hermitian=True))[: chosen.size]
         return np.asarray(self._state.x[chosen] ** 2 / (2.0 * np.maximum(spread, 1e-300)))
@@ -177,11 +182,14 @@ class _LocalSearch:
         strength[fixings.excluded] = -1.0  # proved to be in no better model
         strength[fixings.included] = np.inf
         strength[start.support] = np.inf
-        count = min(max(_CANDIDATES, 2 * problem.k), int(np.count_nonzero(strength >= 0.0)))
+        wide = start.objective - root.bound.value > SEARCH_GAP * start.objective
+        most = max(_CANDIDATES, 2 * problem.k)
+        if not wide:  # the strongest are enough
+            most = min(most, max(_NEAR_ENTRIES // problem.n_samples, 2 * start.support.size))
+        count = min(most, int(np.count_nonzero(strength >= 0.0)))
         columns = np.sort(np.argsort(-strength, kind="stable")[:count])
         self.refitter = Refitter(problem, columns)
         self.keep = fixings.included[columns]
-        wide = start.objective - root.bound.value > SEARCH_GAP * start.objective
         self.effort = _WIDE if wide else _NARROW
 
     def expired(self) -> bool:
