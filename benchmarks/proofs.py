@@ -2,6 +2,9 @@
 
 The 18 REG settings (gap 1e-6), the CARD settings with n <= 1,000 and m >= 500, and the real sets (gap 1e-4; need
 ``SAFESCREEN_DATA``). Every proof must be accepted with a certified gap no larger than the one requested.
+
+Writing is compared on a problem whose statistics and fingerprint are known. A check starts from the arrays, so it is
+compared with the whole way from the arrays to the proof.
 """
 
 from __future__ import annotations
@@ -40,17 +43,22 @@ def line(task: Task, folder: Path, budget: float) -> Row:
     path = folder / "proof.npz"
     checks: list[Any] = []
 
-    def solve(certificate: Path | None) -> Outcome:
-        solution = ss.solve(problem, rel_gap=task.rel_gap, certificate=certificate)
+    def solve(given: Any, certificate: Path | None) -> Outcome:
+        solution = ss.solve(given, rel_gap=task.rel_gap, certificate=certificate)
         return Outcome(solution.objective, solution.nodes, solution.gap)
 
     def check() -> Outcome:
         checks.append(ss.verify(path, task.X, task.y))
         return Outcome(checks[-1].objective, checks[-1].nodes, checks[-1].gap)
 
-    runs = {"plain": lambda: solve(None), "proof": lambda: solve(path), "check": check}
+    runs = {
+        "plain": lambda: solve(problem, None),
+        "proof": lambda: solve(problem, path),
+        "fresh": lambda: solve(rivals.SafeScreen().problem(task), path),
+        "check": check,
+    }
     timings = harness.interleaved(runs, budget)
-    plain, proof, checking = (timings[name].best for name in ("plain", "proof", "check"))
+    plain, proof, fresh, checking = (timings[name].best for name in runs)
     result = checks[-1]
     good = result.valid and result.gap <= task.rel_gap and result.lower_bound <= result.objective
     return {
@@ -59,8 +67,9 @@ def line(task: Task, folder: Path, budget: float) -> Row:
         "with_proof": proof,
         "slower_percent": 100.0 * (proof / plain - 1.0),
         "extra_ms": 1e3 * (proof - plain),
+        "from_data": fresh,
         "check_seconds": checking,
-        "check_ratio": checking / proof,
+        "check_ratio": checking / fresh,
         "megabytes": path.stat().st_size / 1e6,
         "certified_gap": result.gap,
         "accepted": "yes" if good else f"WORSE {result.reason}",
@@ -84,15 +93,16 @@ def main() -> int:
             rows.append(row)
             harness.say(row)
     harness.show("proofs", rows)
-    total, proof, check = (sum(row[name] for row in rows) for name in ("seconds", "with_proof", "check_seconds"))
+    names = ("seconds", "with_proof", "check_seconds")
+    total, proof, check = (sum(row[name] for row in rows) for name in names)
     worse = sum(row["accepted"] != "yes" for row in rows)
     late = [row for row in rows if row["check_ratio"] > 1.0]
     slow = [row for row in rows if row["slower_percent"] > 30.0]
     notes = [
         f"all together: solving {total:.2f} s, with proofs {proof:.2f} s ({100 * (proof / total - 1):.0f} % more), "
         f"checking {check:.2f} s",
-        f"checking takes {geomean(row['check_ratio'] for row in rows):.2f} of the time of solving, geometric mean; "
-        f"longer on {len(late)} lines",
+        f"checking takes {geomean(row['check_ratio'] for row in rows):.2f} of the way from data to proof, geometric "
+        f"mean; longer on {len(late)} lines",
         f"slowed by more than 30 %: {len(slow)} lines, the longest of them a solve of "
         f"{1e3 * max((row['seconds'] for row in slow), default=0.0):.1f} ms",
         f"refused: {worse} of {len(rows)}",
