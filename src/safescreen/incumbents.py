@@ -158,13 +158,17 @@ def improve(
 
 def kick(
     problem: Problem, start: Incumbent, root: Root, expired: Callable[[], bool], rng: np.random.Generator
-) -> Incumbent:
-    """Forget about half of a model's features at random and search locally from there; never worse than the model."""
+) -> tuple[Incumbent, int]:
+    """Forget about half of a model's features at random and search locally from there.
+
+    Returns a model that is never worse, and what this cost in the units of a search's allowance.
+    """
     search = _LocalSearch(problem, start, root, expired, math.inf)
     dropped = (rng.random(start.support.size) < 0.5) & ~problem.included[start.support]
     support = search.run(start.support[~dropped], greedy=False)
     found = polish(problem, support, start.x, start.b)
-    return found if found.objective < start.objective else start
+    work = 16 * search.fits * search.refitter.columns.size * problem.n_samples
+    return (found if found.objective < start.objective else start), work
 
 
 class _LocalSearch:

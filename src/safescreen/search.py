@@ -29,7 +29,9 @@ from safescreen.workers import Worker, make_workers
 SCREENINGS = ("none", "root", "nodes")
 _ALLOWANCE = 400_000_000  # arithmetic between two looks at clock and keyboard: some hundredths of a second
 _NO_LIMIT = 2**62
-_KICK_GAP = 0.01  # while the gap is wider, local searches start from perturbed models, less and less often
+_KICK_GAP = 0.01  # while the gap is wider, local searches start from perturbed models,
+_KICK_SHARE = 0.2  # as long as they take no more than this part of the work,
+_FIRST_KICK = 3  # from so many rounds on
 _WORTH_A_LOOK = 16  # nodes after which a last local search costs little in comparison,
 _ROOM = 1e-5  # and the gap above which it may find something
 _SMALL_BLOCK = 500_000  # entries of which a second copy beside the search takes little memory
@@ -204,7 +206,7 @@ class Search:
         self.lower_bound = root.bound.value
         self.trace: list[TracePoint] = []
         self._columns = np.empty(0, np.int64)
-        self._rounds, self._next_kick = 0, 4
+        self._rounds, self._kick_work = 0, 0
         self._next_look = _LONG_SEARCH
         self._looked_at: Incumbent | None = None
         # a hair stricter than asked, so that rounding in the objective and the gap itself cannot miss the request
@@ -332,10 +334,11 @@ class Search:
             self._next_look = 8 * self.nodes
             self._adopt(self._look_around())
         self._rounds += 1
-        if self._rounds == self._next_kick:
-            self._next_kick += max(self._next_kick // 3, 1)
-            if self._gap() > _KICK_GAP:
-                self._adopt(kick(self.problem, self.incumbent, self.root, self._expired, self._rng))
+        affordable = self._kick_work < _KICK_SHARE * (self._rounds - _FIRST_KICK) * _ALLOWANCE
+        if affordable and self._gap() > _KICK_GAP and not self._expired():
+            model, work = kick(self.problem, self.incumbent, self.root, self._expired, self._rng)
+            self._kick_work += work
+            self._adopt(model)
         bound = min(worker.lower_bound for worker in self.workers)
         self.lower_bound = min(max(self.lower_bound, bound), self.incumbent.objective)
 
