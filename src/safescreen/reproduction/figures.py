@@ -192,6 +192,8 @@ def _dots(plt: Any, table: Table, panels: Sequence[Panel]) -> Any:
         for number, series in enumerate(panel.series):
             _series(ax, rows, series, 0.12 * (number - 0.5 * (len(panel.series) - 1)), panel.scale)
         ax.set_xscale(panel.scale)
+        if panel.scale == "log":
+            _plain_ticks(ax)
         ax.set_xlabel(panel.title)
         _tidy(ax)
     axes[0][0].set_yticks(range(len(rows)), [_label(row) for row in rows], fontsize=8)
@@ -208,6 +210,16 @@ def _legend(figure: Any, axes: Any, columns: int) -> None:
         handles, labels = ax.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
     figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
+
+
+def _plain_ticks(ax: Any) -> None:
+    """Numbers as one writes them, few enough to be read."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 1000.0 * low else (1.0,)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _series(ax: Any, rows: list[Row], series: Series, shift: float, scale: str) -> None:
