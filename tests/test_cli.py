@@ -670,3 +670,21 @@ def test_progress_fits_the_line():
     line = describe(Moment(3.2, 9999, 123, 0.123456789, 0.123567891, 0.001, 5))
     assert line == "5 features, gap 0.1 % (0.12346 to 0.12357), 9999 nodes, 3125/s, 123 open, 3 s"
     assert len(line) <= 78
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "word"),
+    [("path", ["--k", "1:3"], "path"), ("cv", ["--k", "1,2", "--folds", "3"], "cross-validation")],
+)
+def test_paths_and_cross_validations_have_reports(tmp_path, command, options, word):
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 6, 2, 1.0, random_state=0)
+    rows = "\n".join(",".join([f"{label:g}", *(f"{v:.6f}" for v in row)]) for label, row in zip(y, X, strict=True))
+    data = tmp_path / "data.csv"
+    data.write_text("label,a,b,c,d,e,f\n" + rows + "\n")
+    report = tmp_path / "report.html"
+    arguments = [command, str(data), "--target", "label", *options, "--report", str(report), "--quiet"]
+    result = subprocess.run([sys.executable, "-m", "safescreen.cli", *arguments], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    text = report.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert word in text.lower()

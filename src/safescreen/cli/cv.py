@@ -56,6 +56,7 @@ def cv(
     model: o.ModelOutput = None,
     output: o.TableOutput = None,
     plot: o.Plot = None,
+    report: o.Report = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -76,7 +77,7 @@ def cv(
     grid = parse_lists(k, mu, gamma)
     Settings(gap, time_limit, n_threads=threads).checked()
     _check_validation(folds, scoring, jobs, grid)
-    check_outputs((data,), model=model, output=output, plot=plot)
+    check_outputs((data,), model=model, output=output, plot=plot, report=report)
     check_plot(plot)
     loaded = load(data, reading_from(target, weights, exclude, impute, one_hot, drop_missing, header))
     notes = list(loaded.data.notes)
@@ -115,7 +116,10 @@ def cv(
         write_csv(output, list(rows[0]), [list(row.values()) for row in rows])
     if plot is not None:
         write_plot(plot, lambda: ss.CVDisplay.from_estimator(chooser))
-    show_files(console, model=model, table=output, picture=plot)
+    if report is not None:
+        chooser.solution_ = solution  # the final model, as a refit would have left it
+        ss.report(chooser, report, title=f"{loaded.target} in {loaded.table.source}")
+    show_files(console, model=model, table=output, picture=plot, report=report)
     if json:
         print_json({"best": best, "candidates": rows, "model": result.document(), "notes": notes})
     if shortfall or solution.status != "optimal":

@@ -39,10 +39,7 @@ def fit(
         Path | None,
         typer.Option(metavar="NPZ", help="Write the proof.", show_default=False, rich_help_panel="Output"),
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="HTML", help="Write a report.", show_default=False, rich_help_panel="Output"),
-    ] = None,
+    report: o.Report = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:

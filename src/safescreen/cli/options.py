@@ -149,6 +149,10 @@ Plot = Annotated[
     Path | None,
     typer.Option(metavar="PICTURE", help="Draw it (.png, .svg, .pdf).", show_default=False, rich_help_panel=_OUTPUT),
 ]
+Report = Annotated[
+    Path | None,
+    typer.Option(metavar="HTML", help="Write a report.", show_default=False, rich_help_panel=_OUTPUT),
+]
 ModelOutput = Annotated[
     Path | None,
     typer.Option("--model", "-m", metavar="JSON", help="Write the model.", show_default=False, rich_help_panel=_OUTPUT),

@@ -44,6 +44,7 @@ def path(
     threads: o.Threads = 1,
     output: o.TableOutput = None,
     plot: o.Plot = None,
+    report: o.Report = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -65,7 +66,7 @@ def path(
 
     name, values, fixed = parse_grid(k, mu, gamma)
     Settings(gap, time_limit, n_threads=threads).checked()
-    check_outputs((data, test), output=output, plot=plot)
+    check_outputs((data, test), output=output, plot=plot, report=report)
     check_plot(plot)
     loaded = load(data, reading_from(target, weights, exclude, impute, one_hot, drop_missing, header), include)
     values, notes = clipped(name, values, len(loaded.data.encoding.inputs))
@@ -92,7 +93,9 @@ def path(
         write_csv(output, list(rows[0]), [list(row.values()) for row in rows])
     if plot is not None:
         write_plot(plot, lambda: ss.PathDisplay.from_path(found))
-    show_files(console, table=output, picture=plot)
+    if report is not None:
+        ss.report(found, report, test=held_out, title=f"{loaded.target} in {loaded.table.source}")
+    show_files(console, table=output, picture=plot, report=report)
     if json:
         print_json({"parameter": name, "points": rows, "notes": [*loaded.data.notes, *notes]})
     if any(status != "optimal" for status in found.statuses):

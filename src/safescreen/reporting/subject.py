@@ -66,7 +66,7 @@ def most_permissive(path: L0Path) -> int:
 
 
 def _solution_of(estimator: L0LogisticRegression) -> Solution:
-    check_is_fitted(estimator)
+    check_is_fitted(estimator, "solution_")
     if estimator.solution_ is None:
         raise ValueError(
             f"result is a {type(estimator).__name__} that was copied or loaded, which leaves the training data and the "
