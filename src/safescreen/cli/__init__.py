@@ -6,13 +6,12 @@ Heavy imports happen inside the commands, so that ``--help`` answers at once.
 from __future__ import annotations
 
 import sys
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 from .. import __version__
+from ..reproduction.command import reproduce
 from .cv import cv
 from .demo import demo
 from .failures import BAD_INPUT, SentenceGroup
@@ -54,10 +53,8 @@ def _options(
         raise typer.Exit
 
 
-for _command in (demo, fit, screen, predict, path, cv, verify):
+for _command in (demo, fit, screen, predict, path, cv, verify, reproduce):
     app.command()(_command)
-if find_spec("safescreen.reproduction") is not None:
-    app.command()(import_module("safescreen.reproduction.command").reproduce)
 
 
 def main() -> None:
