@@ -1,6 +1,6 @@
 """A small branch and bound that writes proofs, independent of the solver: slow, plain, and full of detours.
 
-It exists to test the checker, so it takes every liberty the format allows: node numbers with gaps, continuation nodes,
+It exists to test the checker, so it takes every liberty the format allows: continuation nodes,
 nodes without points, branches on features already decided, screening decisions that are no news, early ends.
 """
 
@@ -17,7 +17,6 @@ from scipy.special import expit, xlog1py, xlogy
 
 NODE = np.dtype(
     [
-        ("node", "<i8"),
         ("parent", "<i8"),
         ("decision", "<i4"),
         ("screened", "<i4"),
@@ -70,7 +69,7 @@ class Prover:
         self.detours, self.screening = detours, screening
         self.A = np.asarray(problem.design.columns(np.arange(problem.n_features)))
         self.y, self.w = problem.y, problem.weights
-        self.records, self.screened, self.points = [], [], []
+        self.records, self.screened, self.points, self.places = [], [], [], {}
         self.contributions = []
         self.upper, self.model = np.inf, None
 
@@ -198,7 +197,8 @@ class Prover:
         x, b = point if point is not None else (np.zeros(0), 0.0)
         support = np.flatnonzero(x)
         size = -1 if point is None else support.size
-        self.records.append((number, parent, decision, len(screened), size, b))
+        self.places[number] = len(self.records)
+        self.records.append((self.places.get(parent, -1), decision, len(screened), size, b))
         self.screened += screened
         self.points += [(j, x[j]) for j in support]
 
@@ -299,7 +299,6 @@ class Prover:
                 "weights": hashlib.sha256(problem.weights.tobytes()).hexdigest(),
             },
             "intercept": intercept,
-            "nodes": len(self.records),
             "chunks": chunks,
             "claims": {"objective": self.upper, "lower_bound": bound, "status": "node_limit", "rel_gap": self.gap},
         }

@@ -13,9 +13,10 @@ import math
 import numpy as np
 from prover import load, save
 
+from safescreen.checker import TREE
 from safescreen.problem import Problem
 from safescreen.reference import brute_force
-from safescreen.verification import CHUNK, verify
+from safescreen.verification import verify
 
 
 def sealed(array):
@@ -25,15 +26,13 @@ def sealed(array):
 def join(arrays):
     """All chunks as one tree, which is easier to tamper with."""
     parts = sorted(name[:10] for name in arrays if name.endswith("_nodes"))
-    return {kind: np.concatenate([arrays.pop(f"{part}_{kind}") for part in parts]) for kind in CHUNK}
+    return {kind: np.concatenate([arrays.pop(f"{part}_{kind}") for part in parts]) for kind in TREE}
 
 
-def split(header, arrays, tree, recount=True):
-    """Store a tree as a single chunk; a careful tamperer also corrects the numbers in the header."""
+def split(header, arrays, tree):
+    """Store a tree as a single chunk."""
     arrays |= {f"tree000000_{kind}": array for kind, array in tree.items()}
     header["chunks"] = 1
-    if recount:
-        header["nodes"] = len(tree["nodes"])
 
 
 def on_tree(change):
@@ -67,14 +66,16 @@ def on(name):
 
 
 def leaves(tree):
-    return np.flatnonzero(~np.isin(tree["nodes"]["node"], tree["nodes"]["parent"]))
+    return np.flatnonzero(~np.isin(np.arange(len(tree["nodes"])), tree["nodes"]["parent"]))
 
 
 def drop(tree, rows):
-    """Remove nodes with all that belongs to them."""
+    """Remove nodes with all that belongs to them; a careful tamperer also corrects the parents of the others."""
     nodes = tree["nodes"]
     keep = np.ones(len(nodes), bool)
     keep[rows] = False
+    place = np.where(keep, np.cumsum(keep) - 1, 10**6)
+    nodes["parent"] = np.where(nodes["parent"] < 0, -1, place[nodes["parent"]])
     tree["screened"] = tree["screened"][np.repeat(keep, nodes["screened"])]
     entries = np.repeat(keep, np.maximum(nodes["size"], 0))
     tree["feature"], tree["value"], tree["nodes"] = tree["feature"][entries], tree["value"][entries], nodes[keep]
@@ -144,21 +145,16 @@ def _(tree):
     parents[[-1, other]] = parents[[other, -1]]
 
 
-@on("duplicate a node number")
-def _(tree):
-    tree["nodes"]["node"][-1] = tree["nodes"]["node"][-2]
-
-
 @on("a node is its own parent")
 def _(tree):
-    tree["nodes"]["parent"][-1] = tree["nodes"]["node"][-1]
+    tree["nodes"]["parent"][-1] = len(tree["nodes"]) - 1
 
 
 @on("a cycle")
 def _(tree):
-    nodes = tree["nodes"]
-    inner = np.flatnonzero(np.isin(nodes["node"], nodes["parent"]))[-1]
-    nodes["parent"][inner] = nodes["node"][np.flatnonzero(nodes["parent"] == nodes["node"][inner])[0]]
+    parents = tree["nodes"]["parent"]
+    inner = parents.max()
+    parents[inner] = np.flatnonzero(parents == inner)[0]
 
 
 @on("an unknown parent")
@@ -187,20 +183,26 @@ def _(tree):
     entries = np.split(np.arange(size.sum()), np.cumsum(size)[:-1])[::-1]
     codes = np.split(tree["screened"], np.cumsum(tree["nodes"]["screened"])[:-1])[::-1]
     tree["nodes"], tree["screened"] = tree["nodes"][::-1].copy(), np.concatenate(codes)
+    parents = tree["nodes"]["parent"]
+    tree["nodes"]["parent"] = np.where(parents < 0, -1, len(parents) - 1 - parents)
     tree["feature"], tree["value"] = tree["feature"][np.concatenate(entries)], tree["value"][np.concatenate(entries)]
 
 
 @on("a third child")
 def _(tree):
     extra = tree["nodes"][-1:].copy()
-    extra["node"] += 10**6
     extra["size"], extra["screened"] = -1, 0
     tree["nodes"] = np.concatenate((tree["nodes"], extra))
 
 
-@on("a negative node number")
+@on("a negative parent")
 def _(tree):
-    tree["nodes"]["node"][-1] = -5
+    tree["nodes"]["parent"][-1] = -5
+
+
+@on("the least parent")
+def _(tree):
+    tree["nodes"]["parent"][-1] = -(2**63)
 
 
 @on("screen a feature that is not screened out")
@@ -316,7 +318,7 @@ def _(tree):
 
 @on("nodes of another type")
 def _(tree):
-    fields = [(name, "<i4" if name == "node" else kind) for name, kind in tree["nodes"].dtype.descr]
+    fields = [(name, "<i4" if name == "parent" else kind) for name, kind in tree["nodes"].dtype.descr]
     tree["nodes"] = tree["nodes"].astype(np.dtype(fields))
 
 
@@ -332,7 +334,7 @@ def _(tree):
 
 @tampering
 def drop_a_chunk(header, arrays, data):
-    for kind in CHUNK:
+    for kind in TREE:
         del arrays[f"tree{header['chunks'] - 1:06d}_{kind}"]
 
 
@@ -340,31 +342,29 @@ def drop_a_chunk(header, arrays, data):
 def drop_a_chunk_and_correct_the_header(header, arrays, data):
     drop_a_chunk(header, arrays, data)
     header["chunks"] -= 1
-    header["nodes"] = sum(len(array) for name, array in arrays.items() if name.endswith("_nodes"))
 
 
 @tampering
 def drop_the_tree(header, arrays, data):
     join(arrays)
-    header["chunks"] = header["nodes"] = 0
+    header["chunks"] = 0
 
 
 @tampering
 def drop_the_tree_but_keep_the_count(header, arrays, data):
     join(arrays)
+
+
+@tampering
+def keep_the_tree_but_not_the_count(header, arrays, data):
     header["chunks"] = 0
 
 
 @tampering
 def swap_two_chunks(header, arrays, data):
-    for kind in CHUNK:
+    for kind in TREE:
         first, second = f"tree000000_{kind}", f"tree000001_{kind}"
         arrays[first], arrays[second] = arrays[second], arrays[first]
-
-
-@tampering
-def wrong_number_of_nodes(header, arrays, data):
-    header["nodes"] += 1
 
 
 @tampering
@@ -378,8 +378,8 @@ def enormous_number_of_chunks(header, arrays, data):
 
 
 @tampering
-def negative_number_of_nodes(header, arrays, data):
-    header["nodes"] = -1
+def negative_number_of_chunks(header, arrays, data):
+    header["chunks"] = -1
 
 
 @tampering

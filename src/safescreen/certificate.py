@@ -7,13 +7,10 @@ temporary name, and gets its own name when it is complete. ``docs/certificate-fo
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import os
 import threading
-import zipfile
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +18,7 @@ import numpy.typing as npt
 
 from safescreen import __version__
 from safescreen.bounds import Bound, Fixings, bound_at
+from safescreen.npz import ArrayWriter
 from safescreen.problem import Problem
 
 if TYPE_CHECKING:
@@ -31,7 +29,6 @@ IndexArray = npt.NDArray[np.int64]
 
 NODE = np.dtype(
     [
-        ("node", "<i8"),
         ("parent", "<i8"),
         ("decision", "<i4"),
         ("screened", "<i4"),
@@ -42,6 +39,7 @@ NODE = np.dtype(
 """One record per node of the tree."""
 
 _PIECE = 1 << 22  # bytes of the tree written at a time
+_PLACES = 1 << 10  # nodes that may be found again, at first
 
 
 class Proof:
@@ -58,17 +56,23 @@ class Proof:
     def __init__(self, path: str | os.PathLike[str], problem: Problem) -> None:
         if not isinstance(path, str | os.PathLike):
             raise TypeError(f"certificate is {path!r}, but must be None or the path of a file to write.")
-        self.path = Path(path)
-        self.problem = problem
-        if not self.path.parent.is_dir() or self.path.is_dir():
-            raise ValueError(f"certificate is {str(path)!r}, but must name a file in a folder that exists.")
-        self._temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.{threading.get_native_id()}.part")
-        self._file = zipfile.ZipFile(self._temporary, "w")
+        self.path, self.problem = os.fspath(path), problem
+        folder, name = os.path.split(self.path)
+        self._temporary = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_native_id()}.part")
+        try:
+            if not name or os.path.isdir(path):
+                raise IsADirectoryError(path)
+            self._file = ArrayWriter(self._temporary)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+            raise ValueError(f"certificate is {str(path)!r}, but must name a file in a folder that exists.") from error
         self._lock = threading.Lock()
         self._pieces: list[tuple[npt.NDArray[Any], ...]] = []
         self._nodes, self._chunks, self._size = 0, 0, 0
-        self._hashing = threading.Thread(target=lambda: problem.design.fingerprint, daemon=True)
-        self._hashing.start()  # hashing needs no interpreter lock: it is done before a longer search is
+        self._places = np.empty(_PLACES, np.int64)  # of the nodes in the file, by their numbers in the search
+        self._hashing = None
+        if "fingerprint" not in vars(problem.design):  # hashing needs no interpreter lock: it runs beside the search
+            self._hashing = threading.Thread(target=lambda: problem.design.fingerprint, daemon=True)
+            self._hashing.start()
 
     def take(self, log: Log, columns: IndexArray) -> None:
         """Move what a worker has logged into the proof; its features are positions in ``columns``."""
@@ -76,12 +80,13 @@ class Proof:
         if nodes == 0:
             return
         records = np.empty(nodes, NODE)
-        records["node"], records["parent"] = log.node[:nodes].T
+        numbers, records["parent"] = log.node[:nodes].T
         records["decision"], records["screened"], records["size"] = log.facts[:nodes].T
         records["decision"] = _global(records["decision"], columns)
         records["intercept"] = log.intercept[:nodes]
         decisions = _global(log.screened[:screened], columns)
-        self._add(records, decisions, columns[log.feature[:entries]].astype(np.int32), log.value[:entries].copy())
+        points = columns[log.feature[:entries]].astype(np.int32), log.value[:entries].copy()
+        self._add(numbers, records, decisions, *points)
         log.counts[:3] = 0
 
     def take_open(self, store: Store, log: Log, columns: IndexArray) -> None:
@@ -90,17 +95,16 @@ class Proof:
         if waiting.size == 0:
             return
         records = np.zeros(waiting.size, NODE)
-        records["node"] = log.counts[3] + log.counts[4] * np.arange(waiting.size)
         records["parent"] = store.parent[waiting]
         records["decision"] = _global(store.decision[waiting], columns)
         records["size"] = -1
-        log.counts[3] += log.counts[4] * waiting.size
-        self._add(records, np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
+        self._add(np.empty(0, np.int64), records, np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
 
     def finish(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> None:
         """Add the model, the root and the header, and give the file its name."""
         self._write_pieces()
-        self._hashing.join()
+        if self._hashing is not None:
+            self._hashing.join()
         problem, design = self.problem, self.problem.design
         arrays: dict[str, npt.NDArray[Any]] = {
             "include": problem.include,
@@ -127,20 +131,14 @@ class Proof:
             "standardize": problem.standardize,
             "classes": [value.item() if hasattr(value, "item") else value for value in problem.classes],
             "matrix_form": design.form,
-            "fingerprint": {
-                "matrix": design.fingerprint,
-                "labels": hashlib.sha256(problem.y.astype(np.int8).data).hexdigest(),
-                "weights": hashlib.sha256(problem.weights.data).hexdigest(),
-            },
+            "fingerprint": problem.fingerprint,
             "intercept": solution.intercept,
-            "nodes": self._nodes,
             "chunks": self._chunks,
             "claims": self._claims(solution, root, rel_gap),
         }
-        text = json.dumps(header, default=str).encode()
-        self._write("header", np.frombuffer(text, np.uint8))
+        self._file.add("header", np.frombuffer(json.dumps(header, default=str).encode(), np.uint8))
         for name, array in arrays.items():
-            self._write(name, array)
+            self._file.add(name, array)
         self._file.close()
         os.replace(self._temporary, self.path)
 
@@ -156,16 +154,23 @@ class Proof:
         return {**claims, "rel_gap": float(rel_gap)}
 
     def abandon(self) -> None:
-        """Remove the unfinished file."""
-        self._hashing.join()
-        self._file.close()
-        self._temporary.unlink(missing_ok=True)
+        """Remove the unfinished file, whatever stands in the way of closing it."""
+        with suppress(OSError):
+            self._file.close()
+        with suppress(FileNotFoundError):
+            os.unlink(self._temporary)
 
-    def _add(self, *parts: npt.NDArray[Any]) -> None:
+    def _add(self, numbers: IndexArray, records: npt.NDArray[Any], *lists: npt.NDArray[Any]) -> None:
+        """Append nodes, whose parents are in the file already or among them; who has a number may become a parent."""
         with self._lock:
-            self._pieces.append(parts)
-            self._nodes += parts[0].size
-            self._size += sum(part.nbytes for part in parts)
+            if numbers.size and numbers[-1] >= self._places.size:
+                self._places = np.resize(self._places, 2 * int(numbers[-1]))
+            self._places[numbers] = self._nodes + np.arange(numbers.size)
+            parent = records["parent"]
+            records["parent"] = np.where(parent < 0, -1, self._places[parent])
+            self._pieces.append((records, *lists))
+            self._nodes += records.size
+            self._size += records.nbytes + sum(array.nbytes for array in lists)
             if self._size >= _PIECE:
                 self._write_pieces()
 
@@ -175,14 +180,9 @@ class Proof:
             return
         names = ("nodes", "screened", "feature", "value")
         for name, parts in zip(names, zip(*self._pieces, strict=True), strict=True):
-            self._write(f"tree{self._chunks:06d}_{name}", np.concatenate(parts))
+            self._file.add(f"tree{self._chunks:06d}_{name}", np.concatenate(parts))
         self._chunks += 1
         self._pieces, self._size = [], 0
-
-    def _write(self, name: str, array: npt.NDArray[Any]) -> None:
-        buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
-        self._file.writestr(f"{name}.npy", buffer.getbuffer())
 
 
 def _global(decisions: npt.NDArray[np.int32], columns: IndexArray) -> npt.NDArray[np.int32]:

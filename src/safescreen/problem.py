@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable
 from functools import cached_property
@@ -198,6 +199,13 @@ class Problem:
         mask: BoolArray = self.design.constant & ~self.included
         mask[self.exclude] = True
         return mask
+
+    @cached_property
+    def fingerprint(self) -> dict[str, str]:
+        """SHA-256 of matrix, labels and weights: what a proof knows its data by."""
+        parts: dict[str, npt.NDArray[Any]] = {"labels": self.y.astype(np.int8), "weights": self.weights}
+        prints = {name: hashlib.sha256(part.data).hexdigest() for name, part in parts.items()}
+        return {"matrix": self.design.fingerprint, **prints}
 
     def with_parameters(self, *, mu: float | None = None, k: int | None = None, gamma: float | None = None) -> Problem:
         """The same data with another price, budget or ridge.
