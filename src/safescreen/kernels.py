@@ -17,7 +17,7 @@ from safescreen import node, tree
 _SOURCES = ("design.py", "numerics.py", "bounds.py", "model.py", "node.py", "tree.py")
 _ENTRIES = (tree.answer,)
 _NOTICE = "safescreen: compiling its numerical kernels, once per installation (about 15 seconds)...\n"
-_NO_STORE = tree.make_store(1, 1, 1)
+_NO_STORE = tree.make_store(1, 1, 1, 1)
 _NO_LOG = tree.make_log(0, 0, 0, 1)
 _NO_TOTALS = tree.make_totals(np.ones(1), np.zeros(1, np.int64), np.empty(0), np.empty(0), _NO_LOG)
 
@@ -119,7 +119,7 @@ def _tiny_search() -> None:
     )
     state, spare = (node.make_state(data, np.ones(2), data.w, 2) for _ in range(2))
     relax(data, state, 0.1, 0.0, np.inf, 1e-3, 0.0, False)
-    store = tree.make_store(8, 2, 2)
+    store = tree.make_store(8, 2, 2, 8)
     totals = tree.make_totals(np.array([1.0]), np.zeros(1, np.int64), np.full(2, -np.inf), np.full(2, -np.inf), _NO_LOG)
     tree.put(store, state, 0.0, 0.1, 0.0)
     explore(data, state, spare, store, totals, 1e-3, True, 4, 1000)

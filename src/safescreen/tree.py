@@ -33,7 +33,7 @@ class Store(NamedTuple):
     value: np.ndarray
     vacant: np.ndarray
     heap: np.ndarray
-    counts: np.ndarray  # [vacant slots, heap size]
+    counts: np.ndarray  # [vacant slots, heap size, heap size above which depth comes first]
 
 
 class Log(NamedTuple):
@@ -64,13 +64,13 @@ class Totals(NamedTuple):
     log: Log
 
 
-def make_store(slots: int, features: int, width: int) -> Store:
-    """An empty store; pages are only touched when nodes are stored."""
+def make_store(slots: int, features: int, width: int, most: int) -> Store:
+    """An empty store; pages are only touched when nodes are stored. Beyond ``most`` nodes depth comes first."""
     return Store(
         np.empty(slots), np.empty(slots), np.empty(slots), np.empty((slots, (features + 3) // 4), np.uint8),
         np.empty(slots, np.int64), np.empty(slots, np.int32), np.empty(slots, np.int32),
         np.empty((slots, width), np.int32), np.empty((slots, width), np.float32),
-        np.arange(slots - 1, -1, -1, dtype=np.int32), np.empty(slots, np.int32), np.array([slots, 0], np.int64),
+        np.arange(slots - 1, -1, -1, dtype=np.int32), np.empty(slots, np.int32), np.array([slots, 0, most], np.int64),
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def put(store: Store, state: State, bound: float, level: float, b: float) -> Non
     store.feature[slot, : nonzero.size] = nonzero
     store.value[slot, : nonzero.size] = state.x[nonzero]
     store.heap[0] = slot
-    store.counts[:] = store.counts[0] - 1, 1
+    store.counts[:2] = store.counts[0] - 1, 1
 
 
 def make_log(nodes: int, entries: int, first: int, step: int) -> Log:
@@ -137,10 +137,12 @@ def push(store, slot):
 
 @compiled
 def pop(store):
-    """Take the slot with the smallest bound off the heap."""
-    slot = store.heap[0]
+    """Take the slot with the smallest bound off the heap, or the latest, as a rule, when memory is short."""
     store.counts[1] -= 1
     size = store.counts[1]
+    if size > store.counts[2]:
+        return store.heap[size]
+    slot = store.heap[0]
     if size > 0:
         moved = store.heap[size]
         i = 0
@@ -423,7 +425,8 @@ def answer(exploring, data, state, spare, store, totals, numbers, switch, node_l
             predictor(data.columns, data.row, x, b, state.u)
             spent += features * 4 + m * store.length[slot]
         full = log_is_full(log, features)
-        if spent >= allowance or done >= node_limit or store.counts[0] < 3 or full or totals.stop[0] != 0:
+        pause = done > 0 and (spent >= allowance or totals.stop[0] != 0)  # every round makes some progress
+        if pause or done >= node_limit or store.counts[0] < 3 or full:
             save(store, status, x, bound, level, b, parent, decision)
             if store.counts[0] < 3:
                 outcome = STORE_FULL
@@ -501,7 +504,7 @@ def answer(exploring, data, state, spare, store, totals, numbers, switch, node_l
         x[j] = kept
         decide(data, status, x, state.u, j, first)
         best = store.bound[store.heap[0]]
-        diving = bound <= best + PLUNGE * (limit - best)
+        diving = bound <= best + PLUNGE * (limit - best) or store.counts[1] > store.counts[2]
         if not diving:
             save(store, status, x, bound, level, b, parent, decision)
     return outcome

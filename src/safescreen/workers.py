@@ -21,6 +21,7 @@ IndexArray = npt.NDArray[np.int64]
 _DENSE_BYTES = 1 << 26  # a sparse matrix stays compressed in the search when its dense block would be larger
 _VIRTUAL_BYTES = 1 << 33  # room for dense rows; only those in use take memory
 _SLOTS = 1024
+_OPEN_BYTES = 1 << 31  # memory of all open nodes above which no more of them are gathered
 _LOGGED = 4096  # nodes a worker logs before it hands them to the proof
 
 
@@ -87,11 +88,11 @@ class Worker:
         for mine, their in zip(self.store[:9], theirs[:9], strict=True):
             their[target] = mine[given]
         theirs.heap[: given.size] = target  # sorted by bound, hence a heap
-        theirs.counts[:] = theirs.bound.size - given.size, given.size
+        theirs.counts[:2] = theirs.bound.size - given.size, given.size
         theirs.vacant[: theirs.counts[0]] = np.arange(theirs.bound.size - 1, given.size - 1, -1, dtype=np.int32)
         vacant = self.store.counts[0]
         self.store.vacant[vacant : vacant + given.size] = given
-        self.store.counts[:] = vacant + given.size, kept.size
+        self.store.counts[:2] = vacant + given.size, kept.size
         self.store.heap[: kept.size] = kept
 
 
@@ -122,12 +123,18 @@ def make_workers(
         totals = make_totals(*shared, raise_in, raise_out, log)
         state = make_state(data, hot, weights, capacity)
         spare = make_spare(state)
-        workers.append(Worker(columns, data, state, spare, make_store(_SLOTS, columns.size, width), totals, proof))
+        store = make_store(_SLOTS, columns.size, width, _most_open(columns.size, width, count))
+        workers.append(Worker(columns, data, state, spare, store, totals, proof))
     first = workers[0]
     first.state.status[fixings.included[columns]] = IN
     first.state.x[:] = root.x[columns]
     put(first.store, first.state, root.bound.value, root.level, root.b)
     return workers
+
+
+def _most_open(features: int, width: int, workers: int) -> int:
+    """Open nodes a worker may gather before it goes on with the latest instead of the best."""
+    return _OPEN_BYTES // workers // (features // 4 + 8 * width + 64)
 
 
 def _hot(problem: Problem, root: Root, columns: IndexArray) -> npt.NDArray[np.bool_]:
@@ -167,12 +174,12 @@ def search_data(problem: Problem, columns: IndexArray, root: Root) -> Data:
 def _enlarged(store: Store) -> Store:
     """The same open nodes in twice the slots."""
     old = store.bound.size
-    new = make_store(2 * old, 4 * store.bits.shape[1], store.feature.shape[1])
+    new = make_store(2 * old, 4 * store.bits.shape[1], store.feature.shape[1], int(store.counts[2]))
     for mine, theirs in zip(store[:9], new[:9], strict=True):
         theirs[:old] = mine
     new.heap[:old] = store.heap
     vacant = int(store.counts[0])
     new.vacant[:old] = np.arange(2 * old - 1, old - 1, -1, dtype=np.int32)
     new.vacant[old : old + vacant] = store.vacant[:vacant]
-    new.counts[:] = vacant + old, store.counts[1]
+    new.counts[:2] = vacant + old, store.counts[1]
     return new
