@@ -8,9 +8,11 @@ import gzip
 import io
 import lzma
 import os
+import pickle
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,8 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.model_selection import KFold
 
-from safescreen.tables import Encoding, Reading, column_names, prepare, read_table, target_labels
+from safescreen.tables import Encoding, Prepared, Reading, column_names, prepare, read_table, target_labels
 
 NAMES = ["age", "mean radius", "count"]
 X = np.array([[1.5, -2.0, 3.0], [0.25, 1e-300, 4.0], [-7.125, 0.1, 5.0], [2.0, 1e30, 6.0]])
@@ -497,6 +500,122 @@ def test_one_category_can_be_left_out(tmp_path):
         read_table(path, labels=("label",)), Reading(target="label", one_hot=True, exclude=("colour=green",))
     )
     assert data.feature_names == ["colour=blue", "colour=red", "n"]
+
+
+# --- gaps within the folds of a cross-validation
+
+HOLES = Reading(target="label", one_hot=True, impute="median")
+
+
+def holes(tmp_path, text: str, reading: Reading = HOLES) -> Prepared:
+    return prepare(read_table(write(tmp_path / "holes.csv", text), labels=("label",)), reading)
+
+
+def random_holes(n_rows: int = 60) -> str:
+    """Two columns of numbers, three colours and two sexes, a fifth of it all missing."""
+    rng = np.random.default_rng(0)
+    lines = ["a,colour,b,sex,label"]
+    for i in range(n_rows):
+        fields = [f"{rng.normal():.3f}", rng.choice(["red", "blue", "green"]), str(i % 7), rng.choice(["f", "m"])]
+        lines.append(",".join([*("" if rng.random() < 0.2 else field for field in fields), str(i % 2)]))
+    return "\n".join(lines)
+
+
+def filled_by_hand(frame, train, rows):
+    """What pandas makes of some rows with medians and most frequent categories of the training rows."""
+    import pandas as pd
+
+    numbers = frame[["a", "b"]].iloc[rows].fillna(frame[["a", "b"]].iloc[train].median())
+    modes = frame[["colour", "sex"]].iloc[train].mode().iloc[0]
+    texts = frame[["colour", "sex"]].iloc[rows].fillna(modes)
+    colours = [(texts["colour"] == colour).astype(float) for colour in ("blue", "green", "red")]
+    return pd.concat([numbers["a"], *colours, numbers["b"], (texts["sex"] == "m").astype(float)], axis=1).to_numpy()
+
+
+@pytest.mark.parametrize("exclude", [(), ("colour=blue", "colour=green")], ids=["all", "some indicators"])
+def test_folds_are_filled_from_their_training_rows(tmp_path, exclude):
+    pd = pytest.importorskip("pandas")
+    data = holes(tmp_path, random_holes(), replace(HOLES, exclude=exclude))
+    frame = pd.read_csv(tmp_path / "holes.csv")
+    shown = [j for j, name in enumerate(["a", "colour=blue", "colour=green", "colour=red"]) if name not in exclude]
+    shown += [4, 5]
+    everything = np.arange(60)
+    np.testing.assert_array_equal(data.X, filled_by_hand(frame, everything, everything)[:, shown])
+    before = data.X.copy()
+    folds = list(KFold(7, shuffle=True, random_state=0).split(data.X))
+    parts = [data.gaps.refill(data.X, train, test) for train, test in folds]
+    for (train, test), (X_train, X_test) in zip(folds, parts, strict=True):
+        np.testing.assert_array_equal(X_train, filled_by_hand(frame, train, train)[:, shown])
+        np.testing.assert_array_equal(X_test, filled_by_hand(frame, train, test)[:, shown])
+    assert any((X_train != data.X[train]).any() for (train, _), (X_train, _) in zip(folds, parts, strict=True))
+    np.testing.assert_array_equal(data.X, before)
+
+
+def test_test_rows_do_not_reach_the_training_rows(tmp_path):
+    text = "a,colour,label\n1,red,0\n,,1\n3,blue,0\n{},{},1\n{},{},0\n"
+    train, test = np.arange(3), np.arange(3, 5)
+    calm, wild = (holes(tmp_path, text.format(*cells)) for cells in ((1, "red") * 2, (1e9, "blue") * 2))
+    assert (calm.X[train] != wild.X[train]).any(axis=0).all()
+    np.testing.assert_array_equal(calm.gaps.refill(calm.X, train, test)[0], wild.gaps.refill(wild.X, train, test)[0])
+
+
+def test_gaps_of_the_test_rows_alone(tmp_path):
+    """Columns that are complete in training are filled from training all the same."""
+    data = holes(tmp_path, "a,colour,label\n1,red,0\n2,red,1\n9,blue,0\n8,blue,0\n7,blue,1\n,,1\n")
+    assert data.X[5].tolist() == [7.0, 0.0]
+    X_train, X_test = data.gaps.refill(data.X, np.arange(3), np.arange(3, 6))
+    np.testing.assert_array_equal(X_train, [[1, 1], [2, 1], [9, 0]])
+    np.testing.assert_array_equal(X_test, [[8, 0], [7, 0], [2, 1]])
+
+
+def test_ties_within_a_fold(tmp_path):
+    data = holes(tmp_path, "colour,label\nred,0\ngreen,1\n,0\nred,1\nblue,0\n")
+    X_train, _ = data.gaps.refill(data.X, np.arange(3), np.arange(3, 5))
+    assert data.feature_names == ["colour=blue", "colour=green", "colour=red"]
+    assert data.X[2].tolist() == [0.0, 0.0, 1.0]
+    assert X_train[2].tolist() == [0.0, 1.0, 0.0]
+
+
+def test_columns_without_values_in_the_training_rows(tmp_path):
+    """The fills of all rows have to do, the rows that were left out included."""
+    text = "a,b,colour,label\n,1,,0\n,2,,1\n4,3,red,0\n6,4,red,1\n9,5,blue,\n9,5,blue,\n9,5,blue,\n"
+    data = holes(tmp_path, text, replace(HOLES, drop_missing=True))
+    X_train, X_test = data.gaps.refill(data.X, np.arange(2), np.arange(2, 4))
+    np.testing.assert_array_equal(X_train, [[9, 1, 0], [9, 2, 0]])
+    np.testing.assert_array_equal(X_test, [[4, 3, 1], [6, 4, 1]])
+
+
+def test_gaps_after_rows_were_left_out(tmp_path):
+    text = "a,colour,label\n,,\n1,red,0\n5,blue,\n,,1\n3,blue,0\n7,blue,1\n"
+    data = holes(tmp_path, text, replace(HOLES, drop_missing=True))
+    assert len(data.gaps) == 2
+    X_train, X_test = data.gaps.refill(data.X, np.array([0, 1]), np.array([2, 3]))
+    np.testing.assert_array_equal(X_train, [[1, 1], [1, 1]])
+    np.testing.assert_array_equal(X_test, [[3, 0], [7, 0]])
+    X_train, X_test = data.gaps.refill(data.X, np.array([2, 3]), np.array([0, 1]))
+    np.testing.assert_array_equal(X_train, [[3, 0], [7, 0]])
+    np.testing.assert_array_equal(X_test, [[1, 1], [5, 0]])
+
+
+def test_without_gaps_nothing_is_remembered(tmp_path):
+    complete = "a,colour,label\n1,red,0\n2,blue,1\n"
+    assert holes(tmp_path, complete).gaps is None
+    assert holes(tmp_path, complete + ",red,\n", replace(HOLES, drop_missing=True)).gaps is None
+    assert holes(tmp_path, complete + ",red,1\n", replace(HOLES, impute=None, drop_missing=True)).gaps is None
+
+
+def test_gaps_are_small(tmp_path):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(100, 2_000))
+    values[rng.random(values.shape) < 0.02] = np.nan
+    np.savez(tmp_path / "wide.npz", X=values, y=np.arange(100) % 2)
+    data = prepare(read_table(str(tmp_path / "wide.npz")), Reading(impute="median"))
+    assert len(data.gaps) == np.isnan(values).sum()
+    assert len(pickle.dumps(data.gaps)) < values.nbytes / 25
+    train, test = np.arange(80), np.arange(80, 100)
+    fills = np.nanmedian(values[train], axis=0)
+    for rows, part in zip((train, test), data.gaps.refill(data.X, train, test), strict=True):
+        np.testing.assert_array_equal(part, np.where(np.isnan(values[rows]), fills, values[rows]))
 
 
 # --- new data

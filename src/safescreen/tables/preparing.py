@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from .encoding import BoolArray, Encoding, Input, Reading, columns_with_gaps, examples
+from .filling import CategoryGaps, Gaps, coded, medians, most_frequent
 from .table import Table, count, default_names, listed, nearest
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
@@ -35,6 +36,8 @@ class Prepared:
         How the features were made.
     notes : tuple of str
         What a user should know about it.
+    gaps : Gaps, optional
+        The values that were missing and are filled, so that each fold of a cross-validation can fill its own.
     """
 
     X: Any
@@ -42,6 +45,7 @@ class Prepared:
     weights: npt.NDArray[np.float64] | None
     encoding: Encoding
     notes: tuple[str, ...] = ()
+    gaps: Gaps | None = None
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -225,14 +229,13 @@ def _indicators(table: Table, j: int, reading: Reading) -> tuple[list[str], list
         raise ValueError(
             f"{table.source} has no value at all in column {name!r}: leave it out with --exclude {name!r}."
         )
-    found, frequencies = np.unique(np.array(present, dtype=np.str_), return_counts=True)
-    categories = [str(category) for category in found]
+    categories = sorted(set(present))
     if len(categories) > max(_MANY, len(present) // 2):
         raise ValueError(
             f"{table.source} has {len(categories):,} different texts in column {name!r}, too many to be categories: "
             f"leave it out with --exclude {name!r}."
         )
-    fill = categories[int(np.argmax(frequencies))] if reading.impute else None
+    fill = categories[most_frequent(coded(table.texts[j], categories))] if reading.impute else None
     shown = categories[1:] if len(categories) == 2 else categories
     return categories, [Input(name, j, category, fill) for category in shown]
 
@@ -247,12 +250,12 @@ def _without_gaps(
     reading = encoding.reading
     matrix, missing = encoding.apply(table)
     notes = list(table.notes)
+    gaps: Gaps | None = None
     if reading.impute and not sparse.issparse(matrix):
-        filled = _text_gaps(table, encoding)
-        encoding, matrix, filled_numbers = _filled(table, encoding, matrix)
+        encoding, matrix, gaps = _filled(table, encoding, matrix)
         missing = np.zeros(table.n_rows, dtype=np.bool_)
-        if filled + filled_numbers:
-            notes.append(f"Filled {count(filled + filled_numbers, 'missing value')} (--impute {reading.impute}).")
+        if gaps:
+            notes.append(f"Filled {count(len(gaps), 'missing value')} (--impute {reading.impute}).")
     elif missing.any() and not reading.drop_missing:
         raise ValueError(_gaps_sentence(table, encoding, matrix))
     missing = missing | _rows_without(table, reading, "target", labels)
@@ -266,8 +269,9 @@ def _without_gaps(
         )
         matrix, labels = matrix[~missing], labels[~missing]
         weights = None if weights is None else weights[~missing]
+        gaps = None if gaps is None else gaps.among(~missing)
     _refuse_infinity(table, encoding, matrix)
-    return Prepared(matrix, _settled(labels), weights, encoding, tuple(notes))
+    return Prepared(matrix, _settled(labels), weights, encoding, tuple(notes), gaps or None)
 
 
 def _rows_without(table: Table, reading: Reading, what: str, values: npt.NDArray[Any]) -> BoolArray:
@@ -286,32 +290,35 @@ def _settled(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.array(labels.tolist()) if labels.dtype.kind == "O" else _whole(labels)
 
 
-def _text_gaps(table: Table, encoding: Encoding) -> int:
-    places = {source.position for source in encoding.inputs if source.category is not None}
-    return sum(value is None for place in places for value in table.texts[place].tolist())
-
-
-def _filled(table: Table, encoding: Encoding, matrix: Any) -> tuple[Encoding, Any, int]:
+def _filled(table: Table, encoding: Encoding, matrix: Any) -> tuple[Encoding, Any, Gaps]:
     """Medians in place of gaps; the encoding keeps those of all columns, since new data may have other gaps."""
-    gaps = columns_with_gaps(matrix)
-    empty = [encoding.inputs[j].column for j in gaps if np.isnan(matrix[:, j]).all()]
+    empty = [encoding.inputs[j].column for j in columns_with_gaps(matrix) if np.isnan(matrix[:, j]).all()]
     if empty:
         raise ValueError(
             f"{table.source} has no value at all in column {listed(empty)}: leave it out with --exclude {empty[0]!r}."
         )
-    medians = np.median(matrix, axis=0)
-    matrix = np.array(matrix, dtype=np.float64)
-    filled = 0
-    for j in gaps:
-        missing = np.isnan(matrix[:, j])
-        medians[j] = np.median(matrix[~missing, j])
-        matrix[missing, j] = medians[j]
-        filled += int(missing.sum())
+    found = medians(matrix)
     inputs = tuple(
-        replace(source, fill=float(medians[j])) if source.category is None else source
+        replace(source, fill=float(found[j])) if source.category is None else source
         for j, source in enumerate(encoding.inputs)
     )
-    return replace(encoding, inputs=inputs), matrix, filled
+    fills = [source.fill if source.category is None else source.fill == source.category for source in inputs]
+    gaps = Gaps(sparse.csr_array(np.isnan(matrix)), _category_gaps(table, encoding), np.array(fills, dtype=np.float64))
+    return replace(encoding, inputs=inputs), gaps.fill(np.array(matrix, dtype=np.float64)), gaps
+
+
+def _category_gaps(table: Table, encoding: Encoding) -> tuple[CategoryGaps, ...]:
+    """The columns of categories with gaps."""
+    features: dict[int, list[int]] = {}
+    for j, source in enumerate(encoding.inputs):
+        if source.category is not None:
+            features.setdefault(source.position, []).append(j)
+    found = []
+    for place, indicators in features.items():
+        categories = encoding.categories[table.names[place]]
+        shown = coded([encoding.inputs[j].category for j in indicators], categories)
+        found.append(CategoryGaps(np.array(indicators), shown, coded(table.texts[place], categories)))
+    return tuple(column for column in found if column.missing.any())
 
 
 def _gaps_sentence(table: Table, encoding: Encoding, matrix: Any) -> str:
