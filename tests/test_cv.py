@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -117,6 +118,28 @@ def test_parallel_folds_give_the_same(data):
     alone = L0LogisticRegressionCV(k=[1, 2], cv=3).fit(*data)
     together = L0LogisticRegressionCV(k=[1, 2], cv=3, n_jobs=2).fit(*data)
     np.testing.assert_array_equal(alone.cv_results_["mean_test_score"], together.cv_results_["mean_test_score"])
+
+
+def clipped_parts(X, train, test):
+    """Both parts between the extremes of the training rows."""
+    return X[train], np.clip(X[test], X[train].min(axis=0), X[train].max(axis=0))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_parts_of_a_fold_can_be_made_otherwise(data, n_jobs):
+    X, y = data
+    splits = list(StratifiedKFold(3).split(X, y))
+    generator = (split for split in splits)  # cannot be pickled, and need not be
+    model = L0LogisticRegressionCV(k=[1, 2], cv=generator, n_jobs=n_jobs, rel_gap=1e-9, refit=False)
+    model._make_parts = clipped_parts
+    model.fit(X, y)
+    for i, (train, test) in enumerate(splits):
+        X_train, X_test = clipped_parts(X, train, test)
+        fit = L0LogisticRegression(k=2, rel_gap=1e-9).fit(X_train, y[train])
+        loss = log_loss(y[test], fit.predict_proba(X_test)[:, 1])
+        assert model.cv_results_[f"split{i}_test_score"][1] == pytest.approx(-loss, abs=1e-6)
+    plain = L0LogisticRegressionCV(k=[1, 2], cv=splits, refit=False).fit(X, y)
+    assert abs(plain.best_score_ - model.best_score_) > 1e-5
 
 
 def test_sparse_weights_and_class_weight(data):

@@ -29,8 +29,14 @@ from safescreen.validation import check_budget, check_gamma, check_price, check_
 
 Values = Sequence[Any] | npt.NDArray[Any]
 Scorer = Callable[..., float]
+PartMaker = Callable[[Any, IndexArray, IndexArray], tuple[Any, Any]]
 
 _SHARED = ("fit_intercept", "standardize", "class_weight", "rel_gap", "time_limit", "n_threads", "verbose")
+
+
+def _plain_rows(X: Any, train: IndexArray, test: IndexArray) -> tuple[Any, Any]:
+    """A fold's training and test part, as they are."""
+    return X[train], X[test]
 
 
 class L0LogisticRegressionCV(L0LogisticRegression):
@@ -98,6 +104,10 @@ class L0LogisticRegressionCV(L0LogisticRegression):
 
     _default_scoring: ClassVar[str] = "neg_log_loss"
 
+    _make_parts: PartMaker = staticmethod(_plain_rows)
+    """Makes a fold's two matrices: the place for what is learned from training rows before any fit, such as the values
+    that fill gaps. It goes to other processes without the estimator, whose parameters need not be picklable."""
+
     def __init__(
         self,
         k: int | Values | None = None,
@@ -162,7 +172,7 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         splits = list(check_cv(self.cv, labels, classifier=True).split(matrix, labels, groups))
         scorer = _log_loss_scorer if self.scoring is None else get_scorer(self.scoring)
         data = _Data(matrix, labels, None if sample_weight is None else weights)
-        tasks = (delayed(_run_fold)(template, grid, data, train, test, scorer) for train, test in splits)
+        tasks = (delayed(_run_fold)(template, grid, data, split, self._make_parts, scorer) for split in splits)
         self._record(grid, Parallel(n_jobs=self.n_jobs)(tasks))
         if self.refit:
             self.best_estimator_ = clone(template).set_params(**self.best_params_)
@@ -202,8 +212,12 @@ class _Data(NamedTuple):
     y: npt.NDArray[Any]
     weights: FloatArray | None
 
-    def part(self, rows: IndexArray) -> _Data:
-        return _Data(self.X[rows], self.y[rows], None if self.weights is None else self.weights[rows])
+    def parts(self, split: tuple[IndexArray, IndexArray], make_parts: PartMaker) -> list[_Data]:
+        """The training and the test part."""
+        return [
+            _Data(X, self.y[rows], None if self.weights is None else self.weights[rows])
+            for X, rows in zip(make_parts(self.X, *split), split, strict=True)
+        ]
 
 
 class _Fold(NamedTuple):
@@ -243,11 +257,16 @@ def _make_grid(k: Any, mu: Any, gamma: Any, n_features: int) -> _Grid:
 
 
 def _run_fold(
-    template: L0LogisticRegression, grid: _Grid, data: _Data, train: IndexArray, test: IndexArray, scorer: Scorer
+    template: L0LogisticRegression,
+    grid: _Grid,
+    data: _Data,
+    split: tuple[IndexArray, IndexArray],
+    make_parts: PartMaker,
+    scorer: Scorer,
 ) -> _Fold:
     """Fit all candidates to one part of the data and score them on the other."""
-    solutions = _solve_grid(template, grid, data.part(train))
-    held_out = data.part(test)
+    training, held_out = data.parts(split, make_parts)
+    solutions = _solve_grid(template, grid, training)
     scores = []
     for params, solution in zip(grid.params, solutions, strict=True):
         model = clone(template).set_params(**params)._adopt(solution)
