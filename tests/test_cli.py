@@ -584,6 +584,73 @@ def test_cv_as_json(folder, monkeypatch):
     assert found["model"]["status"] == "optimal"
 
 
+def cv_scores(*arguments: object) -> np.ndarray:
+    """The score of each candidate in each fold."""
+    candidates = json.loads(run("cv", *arguments, "--gap", 1e-9, "--json"))["candidates"]
+    return np.array([[row[f"split{i}_test_score"] for i in range(3)] for row in candidates])
+
+
+@pytest.fixture
+def holes(tmp_path, monkeypatch) -> Path:
+    """Data with gaps, sorted by a column with a trend: what fills gaps differs between the folds."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    with Path("holes.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["trend", "noise", "colour", "label"])
+        for i in range(90):
+            row = [f"{(i / 30) ** 3 + rng.normal():.4f}", f"{rng.normal():.4f}", "red" if i < 50 else "blue"]
+            row = ["" if rng.random() < 0.3 else value for value in row]
+            writer.writerow([*row, int(rng.random() < 0.3 + 0.4 * (i % 2))])
+    return Path("holes.csv")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_cv_fills_gaps_in_each_fold(holes, jobs):
+    """The same scores from Python, gaps filled by hand with what the training rows alone say."""
+    pd = pytest.importorskip("pandas")
+    from sklearn.metrics import log_loss
+    from sklearn.model_selection import StratifiedKFold
+
+    options = ["--target", "label", "--one-hot", "--impute", "median", "--k", "1:3", "--folds", 3, "--jobs", jobs]
+    frame = pd.read_csv(holes)
+    y = frame.pop("label").to_numpy()
+    expected, leaky = np.empty((3, 3)), np.empty((3, 3))
+    for i, (train, test) in enumerate(StratifiedKFold(3).split(frame, y)):
+        for scores, known in ((expected, frame.iloc[train]), (leaky, frame)):
+            fills = {
+                "trend": known["trend"].median(),
+                "noise": known["noise"].median(),
+                "colour": known["colour"].mode()[0],
+            }
+            X = frame.fillna(fills).assign(colour=lambda filled: filled["colour"] == "red").astype(float).to_numpy()
+            for k in (1, 2, 3):
+                model = ss.L0LogisticRegression(k=k, rel_gap=1e-9).fit(X[train], y[train])
+                scores[k - 1, i] = -log_loss(y[test], model.predict_proba(X[test])[:, 1])
+    np.testing.assert_allclose(cv_scores(holes, *options), expected, rtol=1e-6)
+    assert (np.abs(expected - leaky) > 1e-4).any(axis=1).all()
+
+
+def test_the_model_of_cv_is_filled_from_all_rows(holes):
+    options = [holes, "--target", "label", "--one-hot", "--impute", "median"]
+    run("cv", *options, "--k", "3", "--folds", 3, "--model", "cv.json", "--report", "cv.html")
+    run("fit", *options, "--k", "3", "--model", "fit.json")
+    chosen, fitted = (json.loads(Path(name).read_text(encoding="utf-8")) for name in ("cv.json", "fit.json"))
+    assert chosen["encoding"] == fitted["encoding"]
+    np.testing.assert_array_equal(ss.load_model("cv.json").coef_, ss.load_model("fit.json").coef_)
+    assert "L0LogisticRegressionCV" in Path("cv.html").read_text(encoding="utf-8")
+
+
+def test_cv_without_gaps_is_that_of_the_estimator(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 5, 2, 1.0, random_state=0)
+    np.savez("data.npz", X=X, y=y)
+    model = ss.L0LogisticRegressionCV(k=[1, 2], cv=3, rel_gap=1e-9).fit(X, y)
+    expected = np.array([model.cv_results_[f"split{i}_test_score"] for i in range(3)]).T
+    for options in ([], ["--impute", "median"]):
+        np.testing.assert_array_equal(cv_scores("data.npz", "--k", "1,2", "--folds", 3, *options), expected)
+
+
 # --- the shell
 
 

@@ -62,7 +62,7 @@ def cv(
 ) -> None:
     """Choose the budget (or price) and the ridge by cross-validation, and prove the final model.
 
-    The time limit holds for each fit.
+    The time limit holds for each fit. With --impute, each fold fills gaps from its own training rows.
     """
     import safescreen as ss
 
@@ -156,6 +156,8 @@ def _cross_validate(chooser: L0LogisticRegressionCV, loaded: Loaded, quiet: bool
     from .show import make_console
 
     data = loaded.data
+    if data.gaps is not None:
+        chooser._make_parts = data.gaps.refill
     errors = make_console(quiet, stderr=True)
     busy = errors.status("cross-validating") if errors.is_terminal and not quiet else contextlib.nullcontext()
     with busy, warnings.catch_warnings(record=True) as caught:
