@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import safescreen as ss
 from safescreen import design as design_module
 from safescreen.design import DenseDesign, Design, SparseDesign, make_design
 
@@ -223,3 +224,19 @@ def test_error_bounds_are_not_wasteful():
         design = make_design(stored, uniform(1000), True)
         assert np.all(design.error < 1e-11)
         assert np.all(design.block_error < 1e-11)
+
+
+@pytest.mark.parametrize("weight", [1e-3, 1e-9, 3e-16, 1e-30])
+def test_zeros_of_little_weight_count_in_sparse_columns(weight):
+    """Their weight is a tiny difference of sums, but most of the deviation may come from it."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack((np.full(30, 5.0) + 1e-9 * rng.standard_normal(30), rng.standard_normal(30)))
+    X[3, 0] = 0.0
+    weights = rng.uniform(0.5, 1.5, 30)
+    weights[3] = weight
+    dense, stored = (
+        ss.Problem(form(X), np.arange(30) % 2, k=1, sample_weight=weights, standardize=True)
+        for form in (np.asarray, sparse.csc_array)
+    )
+    np.testing.assert_allclose(stored.design.scales, dense.design.scales, rtol=1e-9)
+    np.testing.assert_allclose(stored.design.means, dense.design.means, rtol=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import math
 import subprocess
 import sys
@@ -554,6 +555,156 @@ def test_compressed_files_are_fine(proof, tmp_path):
     with np.load(path) as file:
         np.savez_compressed(tmp_path / "small.npz", **{name: file[name] for name in file.files})
     assert verify(tmp_path / "small.npz", X, y).valid
+
+
+# -- attacks that once worked, or nearly ------------------------------------------------------------------------------
+
+
+def forged(path):
+    """A copy of a proof without its tree, and with modest claims, for a forger to go on with."""
+    header, arrays = load(path)
+    arrays = {name: array.copy() for name, array in arrays.items() if not name.startswith("tree")}
+    header["chunks"], header["claims"] = (
+        0,
+        {"objective": 1e9, "lower_bound": -1e9, "status": "node_limit", "rel_gap": 0.0},
+    )
+    return header, arrays
+
+
+def sapling(*nodes, screened=(), feature=(), value=()):
+    """The arrays of a tree in one chunk."""
+    lists = {"screened": np.array(screened, np.int32), "feature": np.array(feature, np.int32), "value": np.array(value)}
+    parts = {"nodes": np.array(list(nodes), checker.NODE), **lists}
+    return {f"tree000000_{name}": array.astype(checker.TREE[name]) for name, array in parts.items()}
+
+
+@pytest.mark.parametrize("terms", [{}, {"fit_intercept": True}, {"standardize": True}])
+def test_a_tree_that_gives_no_number_gives_no_bound(terms, tmp_path):
+    """Its only point overflows; what the root cuts off has a bound, but that is not all there is."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((40, 8))
+    y = np.where(2.0 * X[:, 0] + rng.logistic(size=40) > 0.0, 1, -1)
+    path = tmp_path / "proof.npz"
+    made = prove(path, X, y, node_limit=0, mu=0.02, k=4, gamma=6.0, **terms)
+    header, arrays = forged(path)
+    arrays["root_screened"] = np.array([1], np.int32)  # without this feature all models are poor
+    arrays["support"], arrays["coef"], header["intercept"] = np.zeros(0, np.int64), np.zeros(0), 0.0
+    arrays |= sapling((-1, 0, 0, 8, 0.0), feature=np.arange(8), value=1.7e308 * (-1.0) ** np.arange(8))
+    save(path, header | {"chunks": 1}, arrays)
+    result = verify(path, X, y)
+    never_too_much(result, brute_force(made.problem).value)
+    assert result.valid or result.reason == "The proof gives no lower bound."
+
+
+def test_claims_cannot_restate_the_problem(tmp_path):
+    X, y, terms = example()
+    path = tmp_path / "proof.npz"
+    prove(path, X, y, node_limit=0, **terms)
+    header, arrays = load(path)
+    header["claims"] |= {"mu": "nothing", "k": 8, "gamma": 1e6, "include": [1], "weighted": True}
+    save(path, header, arrays)
+    result = verify(path, X, y)
+    assert result.valid
+    assert result.claims["mu"] == terms["mu"]
+    assert result.problem == "mu=0.01, k=4, gamma=30"
+
+
+@pytest.mark.parametrize("scale", [1e-100, 2.0**-57])
+@pytest.mark.parametrize("last", [3.0, np.nextafter(3.0, 4.0)])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csc_array])
+def test_a_constant_column_is_no_intercept(form, last, scale, tmp_path):
+    """A constant or nearly constant column with a mean one unit off and a tiny scale would be one."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    X[:, 2] = 3.0
+    X[0, 2] = last
+    y = np.where(rng.random(40) < 0.9, 1, -1)
+    path = tmp_path / "proof.npz"
+    prove(path, form(X), y, node_limit=0, standardize=True, k=1, gamma=1.0)
+    assert verify(path, form(X), y).valid
+    header, arrays = forged(path)
+    arrays["constant"] = np.zeros(0, np.int64)
+    arrays["means"][2], arrays["scales"][2] = np.nextafter(3.0, 0.0), scale
+    arrays["support"], arrays["coef"] = np.array([2]), np.array([2.2 / (3.0 - arrays["means"][2])])
+    header["intercept"] = float(-arrays["coef"][0] * arrays["means"][2])
+    save(path, header, arrays)
+    assert not verify(path, form(X), y).valid
+
+
+def test_a_constant_column_has_no_coefficient(tmp_path):
+    """Its mean and scale are not checked, so a model that used it could be anything."""
+    X, y, terms = example(standardize=True, include=[7])
+    X[:, 7] = 3.0
+    path = tmp_path / "proof.npz"
+    prove(path, X, y, node_limit=0, **terms)
+    assert verify(path, X, y).valid
+    header, arrays = forged(path)
+    arrays["means"][7] = 0.0
+    arrays["coef"][arrays["support"] == 7] = -1000.0
+    save(path, header, arrays)
+    assert "constant" in verify(path, X, y).reason
+
+
+def two_samples(path, X, weights, dual, gamma, fit_intercept, coef=None):
+    """A proof about two samples and one feature, by hand."""
+    problem = ss.Problem(X, [-1, 1], k=1, gamma=1.0, sample_weight=weights, fit_intercept=fit_intercept)
+    prints = problem.fingerprint | {"weights": hashlib.sha256(np.array(weights).tobytes()).hexdigest()}
+    header = {
+        "format": "safescreen-proof", "version": 1, "n_samples": 2, "n_features": 1, "mu": 0.0, "k": 1, "gamma": gamma,
+        "fit_intercept": fit_intercept, "standardize": False, "classes": [-1, 1], "matrix_form": "dense",
+        "fingerprint": prints, "intercept": 0.0, "chunks": 0,
+        "claims": {"objective": 1e9, "lower_bound": -1e9, "status": "node_limit", "rel_gap": 0.0},
+    }  # fmt: skip
+    support = np.arange(0 if coef is None else 1)
+    arrays = {"weights": np.array(weights), "root_dual": np.array(dual), "support": support}
+    save(path, header, arrays | {"coef": np.zeros(0) if coef is None else np.array([coef])})
+    return verify(path, X, [-1, 1])
+
+
+def test_squares_do_not_vanish_before_a_huge_ridge_parameter_counts(tmp_path):
+    """Here some model has an objective below 1e-170."""
+    X = np.array([[0.0], [1e-62]])
+    result = two_samples(tmp_path / "proof.npz", X, [1.0, 1e-100], [1e-100, 1.0], 1.7e308, True)
+    assert not result.lower_bound > 1e-170
+
+
+@pytest.mark.parametrize("gamma", [5e-324, 1e-320, 1e-312])
+def test_squares_do_not_vanish_before_a_tiny_ridge_parameter_counts(gamma, tmp_path):
+    X = np.array([[-1e153], [1e153]])
+    result = two_samples(tmp_path / "proof.npz", X, [0.5, 0.5], [0.5, 0.5], gamma, False, coef=1.5e-162)
+    ridge = float(Fraction(1.5e-162) ** 2 / Fraction(gamma))
+    assert not result.objective < ridge
+
+
+def test_a_useless_point_leaves_claims_in_no_doubt(tmp_path):
+    """A point far out of balance would otherwise excuse a claim that is wrong by nearly a millionth."""
+    X, y, terms = example(fit_intercept=True)
+    path = tmp_path / "proof.npz"
+    prove(path, X, y, node_limit=0, **terms)
+    header, arrays = load(path)
+    arrays = {name: array for name, array in arrays.items() if not name.startswith("tree")}
+    arrays |= sapling((-1, 0, 0, 0, 1e6), (0, 0, 0, -1, 0.0))
+    arrays["root_screened"], header["chunks"] = np.zeros(0, np.int32), 1
+    save(path, header, arrays)
+    result = verify(path, X, y)
+    assert result.valid
+    assert result.enclosure[1] - result.enclosure[0] < 1e-11
+    assert "only" in verify(claiming(path, path, lower_bound=result.lower_bound * (1.0 + 5e-9)), X, y).reason
+
+
+def test_weights_that_are_given_must_be_those_of_the_proof(tmp_path):
+    X, y, terms = example()
+    path = tmp_path / "proof.npz"
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, 40)
+    weights[3] = 0.0
+    prove(path, X, y, node_limit=5, sample_weight=weights, **terms)
+    assert verify(path, X, y).claims["weighted"]
+    assert verify(path, X, y, 7.0 * weights).valid
+    assert verify(path, X, y, sample_weight=weights.tolist()).valid
+    for wrong in (np.ones(40), weights[::-1], np.zeros(40), weights + 1e-9):
+        assert verify(path, X, y, wrong).reason == "The weights are not those of the proof."
+    with pytest.raises(ValueError, match="sample_weight has shape"):
+        verify(path, X, y, weights[1:])
 
 
 # -- the module --------------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def need(condition: Any, reason: str) -> None:
         raise RefusedError(reason)
 
 
-def check(file: IO[bytes], X: Any, labels: Array, found: dict[str, Any]) -> None:
+def check(file: IO[bytes], X: Any, labels: Array, weights: Array | None, found: dict[str, Any]) -> None:
     """All steps; ``found`` collects what is established. ``X``: doubles, or sparse columns in canonical form.
 
     That the matrix is the right one matters more than anything found, but its hash need not keep a core waiting.
@@ -60,10 +60,11 @@ def check(file: IO[bytes], X: Any, labels: Array, found: dict[str, Any]) -> None
         hashing = pool.submit(fingerprint, X, at_hand)
         header, arrays = read(file)
         named = ("software", "mu", "k", "gamma", "fit_intercept", "standardize", "classes")
-        found["claims"] = {name: header.get(name) for name in named} | header["claims"]
+        found["claims"] = header["claims"] | {name: header.get(name) for name in named}
         found["claims"] |= {name: arrays[name].tolist() for name in ("include", "exclude")}
+        found["claims"]["weighted"] = bool(np.unique(arrays["weights"]).size > 1)
         try:
-            evaluate(Problem(header, arrays, X, labels), header, arrays, results)
+            evaluate(Problem(header, arrays, X, labels, weights), header, arrays, results)
         finally:
             same_form = header["matrix_form"] == at_hand
             found["fingerprint"] = hashing.result() if same_form else fingerprint(X, header["matrix_form"])
@@ -82,7 +83,7 @@ def evaluate(problem: Problem, header: dict[str, Any], arrays: dict[str, Array],
     value = found["objective"] = problem.objective(arrays["support"], arrays["coef"], header["intercept"])
     need(value <= claimed + TOLERANCE * abs(claimed), f"The objective is {value!r}, not {claimed!r} as claimed.")
     low, doubt, found["nodes"], found["leaves"], found["points"] = lower_bound(problem, header["chunks"], arrays)
-    need(math.isfinite(low), "The proof gives no lower bound.")
+    need(math.isfinite(low) and low <= value, "The proof gives no lower bound.")
     found |= {"lower_bound": low, "enclosure": (low, low + doubt), "gap": (value - low) / abs(value)}
     best = low + min(doubt, DOUBT * abs(value)) + TOLERANCE * abs(value)
     need(claimed_bound <= best, f"The lower bound is only {low!r}, not {claimed_bound!r} as claimed.")
@@ -180,7 +181,9 @@ def fingerprint(X: Any, form: str) -> str:
 class Problem:
     """The problem a proof states, once it is certain that it is about the data given."""
 
-    def __init__(self, header: dict[str, Any], arrays: dict[str, Array], X: Any, labels: Array) -> None:
+    def __init__(
+        self, header: dict[str, Any], arrays: dict[str, Array], X: Any, labels: Array, weights: Array | None = None
+    ) -> None:
         need((header["n_samples"], header["n_features"]) == X.shape, "The matrix has another shape.")
         self.n, self.mu, self.gamma, self.intercept = X.shape[1], *(header[n] for n in ("mu", "gamma", "fit_intercept"))
         need(self.mu >= 0.0 and self.gamma > 0.0 and header["k"] >= 1, "The header has an impossible mu, gamma or k.")
@@ -189,15 +192,19 @@ class Problem:
         self.barred = (excluded | self.constant) & ~self.included
         need(not (self.included & excluded).any(), "A feature is both included and excluded.")
         need(np.count_nonzero(self.included) <= self.k, "More features are included than the budget allows.")
-        rows = self.check_samples(header, arrays["weights"], arrays["root_dual"], labels)
+        rows = self.check_samples(header, arrays["weights"], arrays["root_dual"], labels, weights)
         self.check_columns(arrays, X if rows.all() else X[rows], header["standardize"])
 
-    def check_samples(self, header: dict[str, Any], weights: Array, dual: Array, labels: Array) -> Array:
-        """Weights and labels must be those of the proof; returns which samples count."""
+    def check_samples(
+        self, header: dict[str, Any], weights: Array, dual: Array, labels: Array, given: Array | None
+    ) -> Array:
+        """Labels and weights, if any are given, must be those of the proof; returns which samples count."""
         weights = weights if weights.size else np.full(labels.size, 1.0 / labels.size)
         need(weights.size == dual.size == labels.size, "There is not one weight and one dual number per sample.")
         need(dual.min() >= 0.0 and dual.max() <= 1.0, "The dual point of the root is not in [0, 1].")
         need(weights.min() >= 0.0 and abs(math.fsum(weights) - 1.0) <= 1e-9, "The weights are not normalised.")
+        expected = weights if given is None else given / given.sum()
+        need((np.abs(weights - expected) <= 1e-12 * expected).all(), "The weights are not those of the proof.")
         negative, positive = (np.array([y == name for y in labels.tolist()], np.bool_) for name in header["classes"])
         signs, rows = np.where(positive, 1, -1).astype(np.int8), weights > 0.0
         for name, array in (("labels", signs), ("weights", weights)):
@@ -217,23 +224,26 @@ class Problem:
         """
         means, scales = self.units = arrays.get("means", np.zeros(self.n)), arrays.get("scales", np.ones(self.n))
         need(means.size == scales.size == self.n and scales.min() > 0.0, "There is not one mean and scale per feature.")
-        if self.constant.any():
-            top, bottom = (dense(end(X[:, np.flatnonzero(self.constant)], axis=0)) for end in (np.max, np.min))
+        error = 1e-9 + (self.m + 16) * UNIT * np.abs(means) / scales
+        unclear = np.flatnonzero(self.constant | (error > 0.1))
+        if unclear.size:
+            top, bottom = (dense(end(X[:, unclear], axis=0)).ravel() for end in (np.max, np.min))
             spread = top - bottom if standardize else np.maximum(np.abs(top), np.abs(bottom))
-            need((spread <= 2.0**-1022 * standardize).all(), "A column listed as constant is not.")
+            right = (spread <= 2.0**-1022 * standardize) == self.constant[unclear]
+            need(right.all(), "A column listed as constant is not, or the other way round.")
         out = self.constant | self.barred
         hard = ((np.abs(means) > 8.0 * scales) | (scales < 1e-140)) & ~self.constant
         if hard.any():
             X = X.toarray() if hasattr(X, "toarray") else X.copy()
             X[:, hard] = (X[:, hard] - means[hard]) / scales[hard]
-        error = 1e-9 + (self.m + 16) * UNIT * np.abs(means) / scales
         means, scales = np.where(hard, 0.0, means), np.where(hard, 1.0, scales)
         sparse, total, mean = hasattr(X, "power"), self.w.sum(), self.w @ X
         square = self.w @ X.power(2) if sparse else np.einsum("i,ij,ij->j", self.w, X, X)
         need(np.isfinite(square).all(), "The matrix has entries that are not finite or too large.")
         if standardize:
             deviation = (square - means * (2.0 * mean - means * total)) / scales / scales - 1.0
-            fits = (np.abs(mean - means * total) <= error * scales) & (np.abs(deviation) <= error * (2.0 + error))
+            allowed = 3e-9 + 32.0 * (self.m + 16) * UNIT + np.minimum(error, 1.0) ** 2  # a wrong mean counts squared
+            fits = (np.abs(mean - means * total) <= error * scales) & (np.abs(deviation) <= allowed)
             need((fits | self.constant).all(), "The means and scales are not those of the matrix.")
         self.X, self.means, self.scales = X, means, np.where(out, np.inf, scales)
         self.norms = (np.sqrt(square + 1e-290) + np.abs(means)) * (1.0 + (self.m + 16) * UNIT + 1e-9) / self.scales
@@ -247,7 +257,8 @@ class Problem:
         """
         chosen = mask(support, self.n)
         need(support.size == coef.size == np.count_nonzero(chosen), "The support of the model is malformed.")
-        need(not (chosen & self.barred).any(), "The model uses a feature that is excluded or constant.")
+        unusable = self.barred[support] | (self.constant[support] & (coef != 0.0))
+        need(not unusable.any(), "The model uses a feature that is excluded or constant.")
         priced = int(np.count_nonzero(chosen | self.included))
         need(priced <= self.k, f"The model has {priced} features, but the budget is {self.k}.")
         offsets, x = (coef * unit[support] for unit in self.units)
@@ -263,7 +274,7 @@ class Problem:
         off = np.abs(log(tail) + size) + 16.0 * UNIT * size
         losses = np.maximum(-margin, 0.0) - log1p(-tail / (1.0 + tail))  # log(1 + t) = -log(1 - t / (1 + t))
         losses += off * np.where(off < 0.5, 2.0 * tail, 1.0)
-        total = math.fsum(self.w * losses) + math.fsum(x * x) / self.gamma + self.mu * priced
+        total = math.fsum(self.w * losses) + math.fsum(x / self.gamma * x) + self.mu * priced
         need(math.isfinite(total), "The objective of the model is not finite.")
         return float(total * (1.0 + 40.0 * UNIT) + 1e-300)
 
@@ -318,8 +329,8 @@ class Bounds:
     same and, H being concave with H(0) = 0, leaves at least 1 - δ of the entropy. So ``|c_j|`` widened by ``reach``
     norms gives ``q`` from above, and D falls in every q. All further sums have terms of known size, of which ``slack``
     is the share that rounding can have. Upwards, for ``doubt``, ``H(p - ε) ≤ H(p) + H(ε)`` with ``H(ε) ≤ 41 ε``, and q
-    is too large by at most γ |c| times the error. What is not a number, after an overflow, spreads to the least bound,
-    which is then refused.
+    is too large by at most γ |c| times the error. A point far from balance proves nothing, and what is not a number,
+    after an overflow, spreads to the least bound, which is then refused.
     """
 
     def __init__(self, problem: Problem, P: Array, X: Any, features: Any = slice(None)) -> None:
@@ -336,10 +347,10 @@ class Bounds:
         size = np.sqrt(np.square(P) @ w + 1e-300) * (1.0 + (m + 16) * UNIT)
         share, reach = (m + 32.0) * UNIT, ((m + 10.0) * UNIT + delta) * size
         C = np.abs(self.alpha @ X - moved[:, None] * means) / scales + reach[:, None] * norms
-        self.gain = C * C * (0.25 * problem.gamma * (1.0 + 16.0 * UNIT))
+        self.gain = np.square(C * (0.5 * math.sqrt(problem.gamma) * (1.0 + 8.0 * UNIT)))  # so that C² does not vanish
         self.doubt = total * 4.0 * share + 42.0 * (delta + 8.0 * UNIT) + 1.01 * problem.gamma * reach * (C @ norms)
         self.doubt += 100.0 * UNIT * (self.gain.sum(axis=1) + self.mu)
-        self.entropy = total * (1.0 - share) * (1.0 - delta)
+        self.entropy, self.useless = total * (1.0 - share) * (1.0 - delta), delta > 1e-8
         self.gain -= self.mu
 
     def at(self, inside: Array, outside: Array) -> Array:
@@ -357,6 +368,7 @@ class Bounds:
         slack = (columns + 16.0) * UNIT * (self.entropy + (fixed + 2.0 * self.mu * chosen) + top) + 1e-295
         self.lower = self.entropy - fixed - top - slack
         self.doubt += 4.0 * slack
+        self.lower[self.useless], self.doubt[self.useless] = -np.inf, 0.0
         return np.asarray(self.lower)
 
     def flipped(self, row: Array, column: Array, side: Array) -> Array:
@@ -369,10 +381,10 @@ class Bounds:
         gain, last, following = self.gain[row, column], self.last[row], self.following[row]
         positive, into, out_of = np.maximum(gain, 0.0), self.inside[row, column], self.outside[row, column]
         change = np.where(side == 0, np.maximum(positive - following, 0.0), np.maximum(positive, last) - gain)
-        change -= 8.0 * UNIT * (np.abs(self.lower[row]) + np.abs(gain) + last + following)
-        change[np.where(side == 0, into, out_of | (self.kappa[row] < 1))] = np.inf
-        change[np.where(side == 0, out_of, into)] = -np.inf
-        return np.asarray(self.lower[row] + change)
+        bound = self.lower[row] + change - 8.0 * UNIT * (np.abs(self.lower[row]) + np.abs(gain) + last + following)
+        bound[np.where(side == 0, into, out_of | (self.kappa[row] < 1))] = np.inf
+        bound[np.where(side == 0, out_of, into)] = -np.inf
+        return np.asarray(bound)
 
 
 # -- the tree --------------------------------------------------------------------------------------------------------
@@ -443,7 +455,7 @@ class Tree:
             row, entry = ranges(self.first_code[nodes], self.screened[nodes])
             np.minimum.at(cut, nodes[row], bounds.flipped(row, *self.codes[:, entry]))
             doubt = max(doubt, bounds.doubt.max(initial=0.0))
-        best[0], jump = max(best[0], inherited), self.parent
+        best[0], jump = np.maximum(best[0], inherited), self.parent
         for _ in range(self.n.bit_length()):  # every node inherits the best of its 1, 3, 7, ... nearest ancestors
             best, jump = np.maximum(best, best[jump]), jump[jump]
         return float(np.where(self.leaf, best, np.maximum(best, cut)).min()), doubt
@@ -461,5 +473,5 @@ def lower_bound(problem: Problem, chunks: int, arrays: dict[str, Array]) -> tupl
     tree = Tree(chunks, arrays, problem.n)
     status[sides, codes] = True
     least, more = tree.bounds(problem, status, root)
-    least = min(max(root, float(flips)), least)
+    least = float(np.minimum(np.maximum(root, flips), least))  # unlike Python's, these keep what is not a number
     return least, max(doubt, more), tree.n, int(tree.leaf.sum()), 1 + int(tree.pointed.sum())

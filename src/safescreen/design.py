@@ -46,6 +46,9 @@ SMALL_ENTRIES = 1 << 18
 SAFE_SQUARES = (1e-280, 1e280)
 """Sums of squares outside this range may have lost accuracy to underflow or overflow."""
 
+NOISY_SHARE = 1e-3
+"""A difference of sums that is a smaller part of them than this has lost too many digits."""
+
 
 class Moments(NamedTuple):
     """Column means, scales, and which columns are identically zero once standardised."""
@@ -474,7 +477,7 @@ class SparseDesign(Design):
     def _absent(self, factors: FloatArray) -> FloatArray:
         """Sum of the non-negative ``factors`` over the rows each column does not store.
 
-        Exact for equal factors and for full columns, where a difference of sums would leave only noise.
+        Where little is absent, a difference of sums would leave only noise, so that the few are summed themselves.
         """
         samples = self.shape[0]
         if factors.min() == factors.max():
@@ -487,6 +490,11 @@ class SparseDesign(Design):
         total, count = present.sum(axis=0)
         missing: FloatArray = np.maximum(total - stored[:, 0], 0.0)
         missing[stored[:, 1] == count] = 0.0
+        starts, rows = self._transposed.indptr, self._transposed.indices
+        for j in np.flatnonzero((missing < NOISY_SHARE * total) & (stored[:, 1] < count)):
+            absent = factors.copy()
+            absent[rows[starts[j] : starts[j + 1]]] = 0.0
+            missing[j] = absent.sum()
         return missing
 
     def _correlation_error(self) -> FloatArray:

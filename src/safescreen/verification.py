@@ -51,19 +51,30 @@ class Verification:
     fingerprint: str = field(default="", repr=False)
     seconds: float = 0.0
 
+    @property
+    def problem(self) -> str:
+        """The problem the proof is about, in words: nobody else decides what was proved."""
+        claims = self.claims
+        if not claims:
+            return ""
+        terms = [f"{name}={claims[name]:g}" for name in ("mu", "k", "gamma")]
+        flags = {"fit_intercept": "intercept", "standardize": "standardized", "weighted": "weighted samples"}
+        terms += [words for name, words in flags.items() if claims[name]]
+        terms += [f"{len(claims[name])} features {name}d" for name in ("include", "exclude") if claims[name]]
+        return ", ".join(terms)
+
     def __str__(self) -> str:
         if not self.valid:
             return f"Refused: {self.reason}"
-        terms = ", ".join(f"{name}={self.claims[name]:g}" for name in ("mu", "k", "gamma"))
         return (
-            f"Valid: no model of this problem ({terms}) is better by more than {self.gap:.2g} (relative).\n"
+            f"Valid: no model of this problem ({self.problem}) is better by more than {self.gap:.2g} (relative).\n"
             f"  objective    {self.objective:.15g}\n  lower bound  {self.lower_bound:.15g}\n"
             f"  tree         {self.nodes} nodes, {self.leaves} leaves, {self.points} dual points evaluated\n"
             f"  data         SHA-256 {self.fingerprint[:16]}...\n  checked in   {self.seconds:.3g} s"
         )
 
 
-def verify(path: str | PathLike[str], X: Any, y: Any) -> Verification:
+def verify(path: str | PathLike[str], X: Any, y: Any, sample_weight: Any = None) -> Verification:
     """Check a proof against the data it is said to be about.
 
     Parameters
@@ -74,6 +85,9 @@ def verify(path: str | PathLike[str], X: Any, y: Any) -> Verification:
         The data of the problem.
     y : array-like of shape (n_samples,)
         The labels.
+    sample_weight : array-like of shape (n_samples,), optional
+        The weights the proof must be about, up to a common factor. By default those of the proof are taken, and
+        ``claims["weighted"]`` says whether it has any.
 
     Returns
     -------
@@ -90,10 +104,13 @@ def verify(path: str | PathLike[str], X: Any, y: Any) -> Verification:
     labels = labels.ravel() if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if labels.shape != matrix.shape[:1]:
         raise ValueError(f"y has shape {labels.shape}, but must have one label for each of the {matrix.shape[0]} rows.")
+    weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if weights is not None and weights.shape != labels.shape:
+        raise ValueError(f"sample_weight has shape {weights.shape}, but must have one number for each label.")
     found: dict[str, Any] = {}
     with open(path, "rb") as file, np.errstate(all="ignore"):
         try:
-            check(file, matrix, labels, found)
+            check(file, matrix, labels, weights, found)
         except RefusedError as refusal:
             reason = str(refusal)
         except Exception as error:  # whatever a broken or malicious file can trigger is a refusal, not a crash

@@ -47,12 +47,12 @@ def verify(
     check_readable(proof)
     reading = reading_from(target, weights, exclude, impute, one_hot, drop_missing, header)
     loaded = load(data, reading if model is None else _reading_of(model, target))
-    result = ss.verify(proof, loaded.data.X, loaded.data.y)
+    result = ss.verify(proof, loaded.data.X, loaded.data.y, loaded.data.weights)
     console = make_console(quiet or json)
     show_notes(console, loaded.data.notes)
     _show(console, result)
     if json:
-        names = ("valid", "objective", "lower_bound", "gap", "leaves", "nodes", "seconds", "reason")
+        names = ("valid", "problem", "objective", "lower_bound", "gap", "leaves", "nodes", "seconds", "reason")
         print_json({name: getattr(result, name) for name in names})
     if not result.valid:
         raise typer.Exit(LIMIT_HIT)
@@ -82,6 +82,7 @@ def _show(console: Any, result: Any) -> None:
         return
     console.print("[bold green]The proof holds[/bold green]: no model is better than the lower bound says.")
     rows = {
+        "problem": result.problem,
         "objective": f"{result.objective:.10f}",
         "lower bound": f"{result.lower_bound:.10f}",
         "gap": f"{100.0 * result.gap:.4f} %",
