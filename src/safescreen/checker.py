@@ -24,6 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+Header = dict[str, Any]
+Arrays = dict[str, Array]
 
 UNIT = 2.0**-53 * (1.0 + 2.0**-20)  # a hair above the unit round-off, so that first-order bounds cover higher orders
 LN2 = 0.6931471805599453  # the nearest double
@@ -73,7 +75,7 @@ def check(file: IO[bytes], X: Any, labels: Array, weights: Array | None, found: 
             found |= results
 
 
-def evaluate(problem: Problem, header: dict[str, Any], arrays: dict[str, Array], found: dict[str, Any]) -> None:
+def evaluate(problem: Problem, header: Header, arrays: Arrays, found: dict[str, Any]) -> None:
     """Objective and lower bound, against what is claimed.
 
     A claim must not contradict what the proof shows in exact arithmetic: it is held against the upper end of the bound,
@@ -94,7 +96,7 @@ def evaluate(problem: Problem, header: dict[str, Any], arrays: dict[str, Array],
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, Array]]:
+def read(file: IO[bytes]) -> tuple[Header, Arrays]:
     """Header and arrays, exactly those that belong there and of the right types; reading also checks every CRC."""
     with zipfile.ZipFile(file) as archive:
         contents = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
@@ -112,7 +114,7 @@ def read(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, Array]]:
     kinds |= {"means": "<f8", "scales": "<f8"} if header["standardize"] else {}
     missing, unknown = sorted(set(kinds) - set(contents) - set(MAY_LACK)), sorted(set(contents) - set(kinds))
     need(not missing and not unknown, f"The proof lacks the arrays {missing} or has no use for {unknown}.")
-    arrays: dict[str, Array] = {name: np.empty(0, kind) for name, kind in MAY_LACK.items()}
+    arrays: Arrays = {name: np.empty(0, kind) for name, kind in MAY_LACK.items()}
     return header, arrays | {name: load(name, content, kinds[name]) for name, content in contents.items()}
 
 
@@ -181,9 +183,7 @@ def fingerprint(X: Any, form: str) -> str:
 class Problem:
     """The problem a proof states, once it is certain that it is about the data given."""
 
-    def __init__(
-        self, header: dict[str, Any], arrays: dict[str, Array], X: Any, labels: Array, weights: Array | None = None
-    ) -> None:
+    def __init__(self, header: Header, arrays: Arrays, X: Any, labels: Array, weights: Array | None = None) -> None:
         need((header["n_samples"], header["n_features"]) == X.shape, "The matrix has another shape.")
         self.n, self.mu, self.gamma, self.intercept = X.shape[1], *(header[n] for n in ("mu", "gamma", "fit_intercept"))
         need(self.mu >= 0.0 and self.gamma > 0.0 and header["k"] >= 1, "The header has an impossible mu, gamma or k.")
@@ -192,13 +192,12 @@ class Problem:
         self.barred = (excluded | self.constant) & ~self.included
         need(not (self.included & excluded).any(), "A feature is both included and excluded.")
         need(np.count_nonzero(self.included) <= self.k, "More features are included than the budget allows.")
-        rows = self.check_samples(header, arrays["weights"], arrays["root_dual"], labels, weights)
+        rows = self.check_samples(header, arrays, labels, weights)
         self.check_columns(arrays, X if rows.all() else X[rows], header["standardize"])
 
-    def check_samples(
-        self, header: dict[str, Any], weights: Array, dual: Array, labels: Array, given: Array | None
-    ) -> Array:
+    def check_samples(self, header: Header, arrays: Arrays, labels: Array, given: Array | None) -> Array:
         """Labels and weights, if any are given, must be those of the proof; returns which samples count."""
+        weights, dual = arrays["weights"], arrays["root_dual"]
         weights = weights if weights.size else np.full(labels.size, 1.0 / labels.size)
         need(weights.size == dual.size == labels.size, "There is not one weight and one dual number per sample.")
         need(dual.min() >= 0.0 and dual.max() <= 1.0, "The dual point of the root is not in [0, 1].")
@@ -215,7 +214,7 @@ class Problem:
         self.m, self.dual_w = self.w.size, np.where(self.w < 1e-290, 0.0, self.w)  # p = 0 where a weight hardly exists
         return rows
 
-    def check_columns(self, arrays: dict[str, Array], X: Any, standardize: bool) -> None:
+    def check_columns(self, arrays: Arrays, X: Any, standardize: bool) -> None:
         """Means and scales must be those of the data: ``A = (X - means) / scales`` has mean 0 and deviation 1.
 
         Columns whose means or scales would cost digits in products with ``X`` are standardised, with an error of 2
@@ -393,7 +392,7 @@ class Bounds:
 class Tree:
     """The search tree: who is whose parent, what is decided where, and the bounds of all its regions."""
 
-    def __init__(self, chunks: int, arrays: dict[str, Array], n: int) -> None:
+    def __init__(self, chunks: int, arrays: Arrays, n: int) -> None:
         parts = ([arrays[f"tree{chunk:06d}_{name}"] for chunk in range(chunks)] for name in TREE)
         nodes, codes, self.feature, self.value = (np.concatenate(part) for part in parts)
         parent, decision, self.screened, size, self.intercept = (nodes[name] for name in NODE.names or ())
@@ -461,7 +460,7 @@ class Tree:
         return float(np.where(self.leaf, best, np.maximum(best, cut)).min()), doubt
 
 
-def lower_bound(problem: Problem, chunks: int, arrays: dict[str, Array]) -> tuple[float, float, int, int, int]:
+def lower_bound(problem: Problem, chunks: int, arrays: Arrays) -> tuple[float, float, int, int, int]:
     """The least bound over all regions of the proof, the doubt about it, and counts of nodes, leaves and points."""
     status, (codes, sides) = np.stack((problem.included, problem.barred)), decoded(arrays["root_screened"])
     bounds = Bounds(problem, problem.dual[None], problem.X)
