@@ -127,8 +127,8 @@ def main() -> int:
         f"checking {check:.2f} s",
         f"checking takes {geomean(row['check_ratio'] for row in rows):.2f} of the way from data to proof, geometric "
         f"mean; longer on {len(late)} lines",
-        f"writing slows by {max(row['slower_percent'] for row in rows):.0f} % at most; by more than 30 % on {len(slow)} "
-        "lines",
+        f"writing slows by {max(row['slower_percent'] for row in rows):.0f} % at most, by more than 30 % on "
+        f"{len(slow)} lines",
         f"a new file of 10 kB takes {new_file(arguments.folder):.2f} ms in {arguments.folder}, where the proofs are, "
         f"and {new_file(tempfile.gettempdir()):.2f} ms in the folder for temporary files",
         f"refused: {worse} of {len(rows)}",
