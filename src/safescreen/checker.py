@@ -340,9 +340,10 @@ class Bounds:
             ratio = sums.min(axis=0) / np.maximum(sums, 5e-324)
             P = P * np.where(y > 0.0, ratio[0, :, None], ratio[1, :, None])
         self.alpha = P * w * (y * (1.0 - 2.0**-51))
-        total, moved, mass = entropy(P, w), self.alpha.sum(axis=1), np.abs(self.alpha).sum(axis=1)
-        delta = np.minimum((np.abs(moved) / mass + (m + 4.0) * UNIT) * (2.0 + (4.0 * m + 32.0) * UNIT), 1.0)
-        delta = np.where(mass > 1e-290, delta, 1.0) * problem.intercept
+        total, mass, one = entropy(P, w), np.abs(self.alpha).sum(axis=1), len(P) == 1  # one sum may as well be exact
+        moved = np.array([math.fsum(self.alpha[0])]) if one else self.alpha.sum(axis=1)
+        delta = (np.abs(moved) / mass + (4.0 if one else m + 4.0) * UNIT) * (2.0 + (4.0 * m + 32.0) * UNIT)
+        delta = np.where(mass > 1e-290, np.minimum(delta, 1.0), 1.0) * problem.intercept
         size = np.sqrt(np.square(P) @ w + 1e-300) * (1.0 + (m + 16) * UNIT)
         share, reach = (m + 32.0) * UNIT, ((m + 10.0) * UNIT + delta) * size
         C = np.abs(self.alpha @ X - moved[:, None] * means) / scales + reach[:, None] * norms
