@@ -678,3 +678,15 @@ def test_hard_nodes_do_not_keep_the_search_from_looking_at_the_clock():
     solution = ss.solve(ss.Problem(X, y, k=5, gamma=10.0, fit_intercept=True), callback=stop)
     assert solution.status == "interrupted"
     assert 0 < seen[-1] < 30
+
+
+@pytest.mark.parametrize("seed", [404490, 453661, 528185])
+@pytest.mark.parametrize("screening", ["nodes", "root", "none"])
+def test_no_column_may_be_left(seed, screening, tmp_path):
+    """The empty model is nearly optimal, and the root rules out every feature of a better one."""
+    hard, path = hard_problem(seed), tmp_path / "proof.npz"
+    for rel_gap in (1e-2, 1e-9):
+        solution = ss.solve(hard.problem(), rel_gap=rel_gap, screening=screening, certificate=path)
+        assert solution.support.size == 0
+        assert solution.status == "optimal"
+        assert ss.verify(path, hard.kwargs["X"], hard.kwargs["y"]).valid

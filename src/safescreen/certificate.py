@@ -186,6 +186,6 @@ class Proof:
 
 
 def _global(decisions: npt.NDArray[np.int32], columns: IndexArray) -> npt.NDArray[np.int32]:
-    """Decisions about positions in ``columns`` as decisions about features; 0 stays 0."""
-    features = columns[np.maximum(np.abs(decisions) - 1, 0)] + 1
+    """Decisions about positions in ``columns`` (maybe none) as decisions about features; 0 stays 0."""
+    features = np.append(columns, -1)[np.abs(decisions) - 1] + 1
     return np.asarray(np.sign(decisions) * features, dtype=np.int32)

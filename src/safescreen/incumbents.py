@@ -213,7 +213,8 @@ class _LocalSearch:
         """Forward selection: add the column with the strongest pull until none is worth its price."""
         chosen = np.flatnonzero(self.keep)
         value, x = self._fit(chosen, np.zeros(chosen.size))
-        while chosen.size < self.problem.k and not self.expired():
+        most = min(self.problem.k, self.keep.size)  # there may be no column at all that is not ruled out
+        while chosen.size < most and not self.expired():
             pull = self.refitter.pull()
             pull[chosen] = -np.inf
             j = int(np.argmax(pull))
