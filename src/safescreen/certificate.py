@@ -134,7 +134,7 @@ class Proof:
             "fingerprint": problem.fingerprint,
             "intercept": solution.intercept,
             "chunks": self._chunks,
-            "claims": self._claims(solution, root, rel_gap),
+            "claims": self._claims(solution, root, screened, rel_gap),
         }
         self._file.add("header", np.frombuffer(json.dumps(header, default=str).encode(), np.uint8))
         for name, array in arrays.items():
@@ -142,12 +142,15 @@ class Proof:
         self._file.close()
         os.replace(self._temporary, self.path)
 
-    def _claims(self, solution: Solution, root: Bound, rel_gap: float) -> dict[str, Any]:
+    def _claims(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> dict[str, Any]:
         """What a checker in double precision can confirm: no more digits than ordinary sums of products have."""
         lower, status = solution.lower_bound, solution.status
-        if root.sharp and lower <= root.value:
-            ordinary = bound_at(self.problem, Fixings(self.problem.included, self.problem.excluded), root.dual)
-            lower = min(lower, ordinary.value)
+        if root.sharp:
+            fixings = Fixings(self.problem.included, self.problem.excluded)
+            ordinary = bound_at(self.problem, fixings, root.dual)
+            cut_off = ordinary.raised(fixings)[1][np.abs(screened) - 1].min(initial=np.inf)
+            least = ordinary.value if lower <= root.value else max(ordinary.value, float(cut_off))
+            lower = min(lower, least)
             if status == "optimal" and solution.objective - lower > rel_gap * solution.objective:
                 status = "numerical_limit"
         claims = {"objective": solution.objective, "lower_bound": lower, "status": status}
