@@ -631,6 +631,21 @@ def test_a_constant_column_is_no_intercept(form, last, scale, tmp_path):
     assert not verify(path, form(X), y).valid
 
 
+@pytest.mark.parametrize("factor", [0.5, 0.99, 1.01, 2.0])
+def test_a_nearly_constant_column_has_the_scale_it_has(factor, tmp_path):
+    """Even if its mean could hide its deviation."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((400, 3)), rng.choice([-1, 1], 400)
+    X[:, 2] = 3.0 + 2e-14 * rng.standard_normal(400)
+    path = tmp_path / "proof.npz"
+    prove(path, X, y, node_limit=0, standardize=True, k=2, gamma=1.0)
+    assert verify(path, X, y).valid
+    header, arrays = forged(path)
+    arrays["scales"][2] *= factor
+    save(path, header, arrays)
+    assert verify(path, X, y).reason == "The means and scales are not those of the matrix."
+
+
 def test_a_constant_column_has_no_coefficient(tmp_path):
     """Its mean and scale are not checked, so a model that used it could be anything."""
     X, y, terms = example(standardize=True, include=[7])
@@ -700,6 +715,7 @@ def test_weights_that_are_given_must_be_those_of_the_proof(tmp_path):
     prove(path, X, y, node_limit=5, sample_weight=weights, **terms)
     assert verify(path, X, y).claims["weighted"]
     assert verify(path, X, y, 7.0 * weights).valid
+    assert verify(path, X, y, 1e308 * weights).valid
     assert verify(path, X, y, sample_weight=weights.tolist()).valid
     for wrong in (np.ones(40), weights[::-1], np.zeros(40), weights + 1e-9):
         assert verify(path, X, y, wrong).reason == "The weights are not those of the proof."

@@ -202,7 +202,7 @@ class Problem:
         need(weights.size == dual.size == labels.size, "There is not one weight and one dual number per sample.")
         need(dual.min() >= 0.0 and dual.max() <= 1.0, "The dual point of the root is not in [0, 1].")
         need(weights.min() >= 0.0 and abs(math.fsum(weights) - 1.0) <= 1e-9, "The weights are not normalised.")
-        expected = weights if given is None else given / given.sum()
+        expected = weights if given is None else given / given.max() / (given / given.max()).sum()
         need((np.abs(weights - expected) <= 1e-12 * expected).all(), "The weights are not those of the proof.")
         negative, positive = (np.array([y == name for y in labels.tolist()], np.bool_) for name in header["classes"])
         signs, rows = np.where(positive, 1, -1).astype(np.int8), weights > 0.0
@@ -241,8 +241,9 @@ class Problem:
         need(np.isfinite(square).all(), "The matrix has entries that are not finite or too large.")
         if standardize:
             deviation = (square - means * (2.0 * mean - means * total)) / scales / scales - 1.0
-            allowed = 3e-9 + 32.0 * (self.m + 16) * UNIT + np.minimum(error, 1.0) ** 2  # a wrong mean counts squared
-            fits = (np.abs(mean - means * total) <= error * scales) & (np.abs(deviation) <= allowed)
+            off = (mean - means * total) / scales
+            allowed = 3e-9 + 32.0 * (self.m + 16) * UNIT + np.minimum(off * off, 1.0)  # a wrong mean counts squared
+            fits = (np.abs(off) <= error) & (np.abs(deviation) <= allowed)
             need((fits | self.constant).all(), "The means and scales are not those of the matrix.")
         self.X, self.means, self.scales = X, means, np.where(out, np.inf, scales)
         self.norms = (np.sqrt(square + 1e-290) + np.abs(means)) * (1.0 + (self.m + 16) * UNIT + 1e-9) / self.scales
