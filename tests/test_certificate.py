@@ -8,6 +8,7 @@ from scipy import sparse
 
 import safescreen as ss
 from safescreen import certificate, workers
+from safescreen.selfcheck import hard_problem
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +107,42 @@ def test_an_error_leaves_no_file_behind(tmp_path, data):
     with pytest.raises(RuntimeError, match="out of luck"):
         ss.solve(ss.Problem(X, y, k=6, gamma=100.0), certificate=tmp_path / "proof.npz", callback=fail)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("failing", ["add", "close"])
+def test_a_full_disk_leaves_no_file_behind(failing, tmp_path, data, monkeypatch):
+    X, y = data
+
+    def fail(self, *arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(certificate.ArrayWriter, failing, fail)
+    with pytest.raises(OSError, match="No space left"):
+        ss.solve(ss.Problem(X, y, k=6, gamma=100.0), certificate=tmp_path / "proof.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", "absent/proof.npz", "folder", "folder/"])
+def test_a_proof_needs_a_file_name_in_a_folder(name, tmp_path, data):
+    X, y = data
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ValueError, match=r"certificate is .* must name a file in a folder that exists"):
+        ss.solve(ss.Problem(X, y, k=2), certificate=f"{tmp_path}/{name}")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize(("seed", "status"), [(2006702, "numerical_limit"), (318789, "optimal")])
+def test_a_proof_claims_what_ordinary_sums_confirm(seed, status, tmp_path):
+    """The solver sums badly scaled columns exactly, a checker does not: a proof may claim less, but no false gap."""
+    hard, path = hard_problem(seed), tmp_path / "proof.npz"
+    solution = ss.solve(hard.problem(), rel_gap=1e-9, certificate=path)
+    check = ss.verify(path, hard.kwargs["X"], hard.kwargs["y"])
+    assert solution.status == "optimal"
+    assert solution.root.sharp
+    assert check.valid
+    assert check.claims["status"] == status
+    assert (check.gap <= 2e-9) == (status == "optimal")
+    assert check.claims["lower_bound"] <= check.lower_bound + 1e-9 * check.objective
 
 
 def test_an_older_proof_survives_a_failure(tmp_path, data):
