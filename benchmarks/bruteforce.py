@@ -17,7 +17,7 @@ CHUNK = 20
 
 def examine(seeds: range) -> list[tuple[int, str, tuple[str, ...], list[str]]]:
     """Check a chunk of problems; a crash is a failure like any other."""
-    from safescreen.selfcheck import failures, hard_problem
+    from safescreen.testing.hard_problems import failures, hard_problem
 
     verdicts = []
     for seed in seeds:

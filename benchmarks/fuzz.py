@@ -42,7 +42,7 @@ def has_exact_sums(problem: Any, rel_gap: float) -> bool:
 def contradictions(seed: int, path: Path) -> tuple[str, list[str]]:
     """What is wrong with one problem: its description, and a sentence per contradiction."""
     import safescreen as ss
-    from safescreen.selfcheck import hard_problem
+    from safescreen.testing.hard_problems import hard_problem
 
     hard, chosen = hard_problem(seed), settings(seed)
     solution = ss.solve(hard.problem(), certificate=path, **chosen)

@@ -15,7 +15,7 @@ from prover import load, save
 
 from safescreen.checker import TREE
 from safescreen.problem import Problem
-from safescreen.reference import brute_force
+from safescreen.testing.reference import brute_force
 from safescreen.verification import verify
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from safescreen.selfcheck import failures, hard_problem
+from safescreen.testing.hard_problems import failures, hard_problem
 
 CHUNK = 20
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 import safescreen as ss
 from safescreen import certificate, workers
-from safescreen.selfcheck import hard_problem
+from safescreen.testing.hard_problems import hard_problem
 
 
 @pytest.fixture(scope="module")

@@ -721,8 +721,8 @@ def test_a_defect_keeps_its_traceback(monkeypatch):
 
 
 def test_progress_fits_the_line():
-    from safescreen.progress import describe
-    from safescreen.solution import Moment
+    from safescreen.search.progress import describe
+    from safescreen.search.solution import Moment
 
     line = describe(Moment(12345.6, 123_456_789, 1_234_567, 0.123456789, 0.234567891, 0.4736841, 100))
     assert line == "100 features, gap 47.4 % (0.12346 to 0.23457), 123M nodes, 10k/s, 1.23M open, 12346 s"

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import safescreen as ss
-from safescreen.cv import L0LogisticRegressionCV
+from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 from safescreen.estimators import L0LogisticRegression
 from safescreen.path import solve_along
 
@@ -187,7 +187,7 @@ def test_interrupt_ends_the_whole_search(data, monkeypatch):
     def interrupted(*args, **kwargs):
         return [dataclasses.replace(solution, status="interrupted") for solution in solve_along(*args, **kwargs)]
 
-    monkeypatch.setattr("safescreen.cv.solve_along", interrupted)
+    monkeypatch.setattr("safescreen.estimators.cross_validation.solve_along", interrupted)
     with pytest.raises(KeyboardInterrupt):
         L0LogisticRegressionCV(k=[1], cv=3).fit(*data)
 

@@ -34,7 +34,7 @@ def entry(tmp_path):
     def relax():
         """Stands for a kernel."""
 
-    relax.__module__ = "safescreen.node"
+    relax.__module__ = "safescreen.kernels.node"
     return SimpleNamespace(stats=SimpleNamespace(cache_path=str(tmp_path / "cache")), py_func=relax)
 
 

@@ -8,8 +8,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from safescreen.certificate import NODE
-from safescreen.npz import ArrayWriter
+from safescreen.search.proof_writer import NODE
+from safescreen.search.npz import ArrayWriter
 
 
 def written(path, arrays):

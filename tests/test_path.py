@@ -12,7 +12,7 @@ from scipy import sparse
 import safescreen as ss
 from safescreen import path as path_module
 from safescreen.path import implied_bounds
-from safescreen.reference import brute_force
+from safescreen.testing.reference import brute_force
 
 GRIDS = {
     "k": [3, 1, 5, 2, 8],

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import safescreen as ss
-from safescreen.bounds import Bound, Fixings, bound_at, sharp_bound_at
+from safescreen.relaxation.bounds import Bound, Fixings, bound_at, sharp_bound_at
 
 ACCURACY = 1e-9
 ENTROPY = 5e-14

@@ -527,7 +527,7 @@ def test_yardstick_agrees_with_the_solver(yardstick, seed, terms, screening):
 
 @pytest.mark.parametrize("terms", [*TERMS, {"k": 1}, {"mu": 0.05}, {"k": 4, "include": [0, 5], "exclude": [2]}])
 def test_screening_of_the_yardstick_against_brute_force(yardstick, terms):
-    from safescreen.reference import brute_force
+    from safescreen.testing.reference import brute_force
 
     decided = 0
     for seed in range(3):

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import safescreen as ss
 from safescreen import records
-from safescreen.records import FORMAT, VERSION
+from safescreen.saving.record import FORMAT, VERSION
 
 ATTRIBUTES = ("coef_", "intercept_", "classes_", "support_")
 NUMBERS = ("objective_", "lower_bound_", "gap_", "status_", "n_iter_", "n_features_in_")

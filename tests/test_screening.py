@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import safescreen as ss
-from safescreen.bounds import Fixings, bound_at
-from safescreen.reference import brute_force
-from safescreen.selfcheck import contradictions, hard_problem
+from safescreen.relaxation.bounds import Fixings, bound_at
+from safescreen.testing.reference import brute_force
+from safescreen.testing.hard_problems import contradictions, hard_problem
 
 TERMS = {"price": {"mu": 0.02}, "budget": {"k": 3}, "both": {"mu": 0.01, "k": 4}}
 

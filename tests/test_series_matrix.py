@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from safescreen.datasets import fetch_genomic
-from safescreen.series_matrix import read_series_matrix
+from safescreen.datasets.geo import read_series_matrix
 
 SAMPLES = ["GSM1", "GSM2", "GSM3", "GSM4"]
 SOURCES = ["Adenocarcinoma of the Lung", "Normal Lung Tissue", "Adenocarcinoma of the Lung", "Normal Lung Tissue"]

@@ -24,8 +24,8 @@ from tampering import TAMPERINGS, outcomes
 import safescreen as ss
 from safescreen import checker, verification
 from safescreen.checker import UNIT, entropy, log, log1p
-from safescreen.reference import brute_force
-from safescreen.selfcheck import hard_problem
+from safescreen.testing.reference import brute_force
+from safescreen.testing.hard_problems import hard_problem
 from safescreen.verification import verify
 
 ROUNDING = 1e-13  # of the reference

@@ -9,19 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import datasets
-    from .cv import L0LogisticRegressionCV
-    from .estimators import L0LogisticRegression, SafeScreener
-    from .path import L0Path, l0_path
-    from .plots import ConvergenceDisplay, CVDisplay, PathDisplay, ScreeningDisplay
-    from .problem import Problem
-    from .relaxation import Relaxation, relax
-    from .reporting import report
-    from .saving import load_model, save_model
-    from .screening import Screening, screen
-    from .search import solve
-    from .solution import Solution
-    from .verification import Verification, verify
+    from safescreen import datasets
+    from safescreen.estimators import L0LogisticRegression, L0LogisticRegressionCV, SafeScreener
+    from safescreen.path import L0Path, l0_path
+    from safescreen.plots import ConvergenceDisplay, CVDisplay, PathDisplay, ScreeningDisplay
+    from safescreen.problem import Problem
+    from safescreen.relaxation import Relaxation, relax
+    from safescreen.reporting import report
+    from safescreen.saving.model_files import load_model, save_model
+    from safescreen.screening import Screening
+    from safescreen.search import Solution, screen, solve
+    from safescreen.verification import Verification, verify
 
 __version__ = "0.1.0"
 
@@ -55,7 +53,7 @@ _HOMES = {
     "L0LogisticRegression": "estimators",
     "CVDisplay": "plots",
     "ConvergenceDisplay": "plots",
-    "L0LogisticRegressionCV": "cv",
+    "L0LogisticRegressionCV": "estimators",
     "L0Path": "path",
     "PathDisplay": "plots",
     "Problem": "problem",
@@ -63,13 +61,13 @@ _HOMES = {
     "SafeScreener": "estimators",
     "Screening": "screening",
     "ScreeningDisplay": "plots",
-    "Solution": "solution",
-    "load_model": "saving",
+    "Solution": "search",
+    "load_model": "saving.model_files",
     "l0_path": "path",
     "relax": "relaxation",
     "report": "reporting",
-    "save_model": "saving",
-    "screen": "screening",
+    "save_model": "saving.model_files",
+    "screen": "search",
     "solve": "search",
     "Verification": "verification",
     "verify": "verification",

@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen.problem import Problem
+from safescreen.problem.validation import check_budget, check_gamma, check_price
 from safescreen.search import solve
-from safescreen.solution import Moment, Solution, relative_gap
-from safescreen.validation import check_budget, check_gamma, check_price
+from safescreen.search.solution import Moment, Solution, relative_gap
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from safescreen.path import L0Path
     from safescreen.problem import Problem
     from safescreen.screening import Screening
-    from safescreen.solution import Solution
+    from safescreen.search.solution import Solution
 
 FloatArray = npt.NDArray[np.float64]
 

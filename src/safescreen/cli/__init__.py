@@ -10,16 +10,16 @@ from typing import Annotated
 
 import typer
 
-from .. import __version__
-from ..reproduction.command import reproduce
-from .cv import cv
-from .demo import demo
-from .failures import BAD_INPUT, SentenceGroup
-from .fit import fit
-from .path import path
-from .predict import predict
-from .screen import screen
-from .verify import verify
+from safescreen import __version__
+from safescreen.reproduction.command import reproduce
+from safescreen.cli.cv import cv
+from safescreen.cli.demo import demo
+from safescreen.cli.failures import BAD_INPUT, SentenceGroup
+from safescreen.cli.fit import fit
+from safescreen.cli.path import path
+from safescreen.cli.predict import predict
+from safescreen.cli.screen import screen
+from safescreen.cli.verify import verify
 
 __all__ = ["BAD_INPUT", "app", "main"]
 

@@ -11,8 +11,8 @@ import safescreen.cli.options as o
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..cv import L0LogisticRegressionCV
-    from .inputs import Loaded
+    from safescreen.estimators.cross_validation import L0LogisticRegressionCV
+    from safescreen.cli.inputs import Loaded
 
 
 def cv(
@@ -66,13 +66,13 @@ def cv(
     """
     import safescreen as ss
 
-    from ..search import Settings
-    from .failures import LIMIT_HIT
-    from .inputs import load, make_problem, reading_from
-    from .outputs import check_outputs, check_plot, print_json, write_csv, write_plot
-    from .ranges import clipped, parse_lists
-    from .results import Result
-    from .show import make_console, show_files, show_notes
+    from safescreen.search import Settings
+    from safescreen.cli.failures import LIMIT_HIT
+    from safescreen.cli.inputs import load, make_problem, reading_from
+    from safescreen.cli.outputs import check_outputs, check_plot, print_json, write_csv, write_plot
+    from safescreen.cli.ranges import clipped, parse_lists
+    from safescreen.cli.results import Result
+    from safescreen.cli.show import make_console, show_files, show_notes
 
     grid = parse_lists(k, mu, gamma)
     Settings(gap, time_limit, n_threads=threads).checked()
@@ -130,7 +130,7 @@ def _check_validation(folds: int, scoring: str, jobs: int, grid: dict[str, list[
     """Refuse what cross-validation would refuse, before any file is read."""
     from sklearn.metrics import get_scorer_names
 
-    from ..tables import nearest
+    from safescreen.tables import nearest
 
     if folds < 2:
         raise ValueError(f"--folds is {folds}, but must be an integer >= 2.")
@@ -153,7 +153,7 @@ def _cross_validate(chooser: L0LogisticRegressionCV, loaded: Loaded, quiet: bool
     import contextlib
     import warnings
 
-    from .show import make_console
+    from safescreen.cli.show import make_console
 
     data = loaded.data
     if data.gaps is not None:

@@ -10,8 +10,8 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ..problem import Problem
-    from ..solution import Solution
+    from safescreen.problem import Problem
+    from safescreen.search.solution import Solution
 
 
 def demo(
@@ -24,8 +24,8 @@ def demo(
 
     import safescreen as ss
 
-    from .outputs import check_outputs, write_whole
-    from .show import grid, result_rows, screening_line
+    from safescreen.cli.outputs import check_outputs, write_whole
+    from safescreen.cli.show import grid, result_rows, screening_line
 
     check_outputs((), svg=svg)
     X, y, names = ss.datasets.load_breast_cancer_interactions()

@@ -10,7 +10,7 @@ import typer
 import safescreen.cli.options as o
 
 if TYPE_CHECKING:
-    from .inputs import Loaded
+    from safescreen.cli.inputs import Loaded
 
 
 def fit(
@@ -49,12 +49,12 @@ def fit(
     """
     import safescreen as ss
 
-    from ..search import Settings
-    from .failures import LIMIT_HIT
-    from .inputs import check_parameters, load, load_test, make_problem, reading_from
-    from .outputs import check_outputs, print_json
-    from .results import Result
-    from .show import make_console, plain, question, settings_line, show_files, show_notes
+    from safescreen.search import Settings
+    from safescreen.cli.failures import LIMIT_HIT
+    from safescreen.cli.inputs import check_parameters, load, load_test, make_problem, reading_from
+    from safescreen.cli.outputs import check_outputs, print_json
+    from safescreen.cli.results import Result
+    from safescreen.cli.show import make_console, plain, question, settings_line, show_files, show_notes
 
     check_parameters(k, mu, gamma)
     Settings(gap, time_limit, node_limit, screening, threads).checked()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..problem import Problem
-    from ..tables import Prepared, Reading, Table
+    from safescreen.problem import Problem
+    from safescreen.tables import Prepared, Reading, Table
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ def reading_from(
     header: bool | None = None,
 ) -> Reading:
     """The options about the data, checked."""
-    from ..tables import Reading
+    from safescreen.tables import Reading
 
     return Reading(target, weights, tuple(exclude or ()), impute, one_hot, drop_missing, header).checked()
 
 
 def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> Loaded:
     """Read a file with training data."""
-    from ..tables import prepare, read_table
+    from safescreen.tables import prepare, read_table
 
     table = read_table(path, header=reading.header, labels=reading.labels)
     reading = replace(reading, exclude=tuple(split_names(reading.exclude, table.names)))
@@ -81,7 +81,7 @@ def _check_two_classes(loaded: Loaded) -> None:
 
 def check_parameters(k: int | None, mu: float | None, gamma: float) -> None:
     """Refuse a wrong question before any file is read."""
-    from ..validation import check_budget, check_gamma, check_price
+    from safescreen.problem.validation import check_budget, check_gamma, check_price
 
     check_budget(k), check_price(mu), check_gamma(gamma)
     if k is None and mu is None:
@@ -148,7 +148,7 @@ def load_test(path: str, loaded: Loaded) -> tuple[Any, npt.NDArray[Any]]:
     """Held-out data, treated as the training data were."""
     import numpy as np
 
-    from ..tables import is_missing, read_table, target_labels
+    from safescreen.tables import is_missing, read_table, target_labels
 
     encoding = loaded.data.encoding
     labels = (*encoding.reading.labels, *encoding.categorical)

@@ -12,7 +12,7 @@ _DATA, _PROBLEM, _SEARCH, _OUTPUT = "Data", "Problem", "Search", "Output"
 
 def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
     """The data's column names, for the shell's completion; a file that cannot be read completes nothing."""
-    from ..tables import column_names
+    from safescreen.tables import column_names
 
     typed = [context.params.get("data"), *context.args]  # an option without a value leaves the rest unparsed
     files = [str(word) for word in typed if word and Path(word).is_file()]

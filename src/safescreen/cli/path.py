@@ -9,10 +9,10 @@ import typer
 import safescreen.cli.options as o
 
 if TYPE_CHECKING:
-    from ..path import L0Path
-    from ..problem import Problem
-    from .inputs import Loaded
-    from .scores import Scores
+    from safescreen.path import L0Path
+    from safescreen.problem import Problem
+    from safescreen.cli.inputs import Loaded
+    from safescreen.cli.scores import Scores
 
 
 def path(
@@ -56,13 +56,13 @@ def path(
 
     import safescreen as ss
 
-    from ..path import solve_along
-    from ..search import Settings
-    from .failures import LIMIT_HIT
-    from .inputs import load, load_test, make_problem, reading_from
-    from .outputs import check_outputs, check_plot, print_json, write_csv, write_plot
-    from .ranges import clipped, parse_grid
-    from .show import make_console, settings_line, show_files, show_notes
+    from safescreen.path import solve_along
+    from safescreen.search import Settings
+    from safescreen.cli.failures import LIMIT_HIT
+    from safescreen.cli.inputs import load, load_test, make_problem, reading_from
+    from safescreen.cli.outputs import check_outputs, check_plot, print_json, write_csv, write_plot
+    from safescreen.cli.ranges import clipped, parse_grid
+    from safescreen.cli.show import make_console, settings_line, show_files, show_notes
 
     name, values, fixed = parse_grid(k, mu, gamma)
     Settings(gap, time_limit, n_threads=threads).checked()
@@ -103,7 +103,7 @@ def path(
 
 
 def _question(loaded: Loaded, problem: Problem, name: str) -> str:
-    from .show import plain
+    from safescreen.cli.show import plain
 
     aim = plain(f"{loaded.target} = {problem.classes[1]}")
     return (
@@ -114,7 +114,7 @@ def _question(loaded: Loaded, problem: Problem, name: str) -> str:
 
 def _scores(found: L0Path, loaded: Loaded, held_out: tuple[Any, Any] | None) -> dict[str, list[Scores]]:
     """Scores of every model, on the training data and on held-out data."""
-    from .results import score_of
+    from safescreen.cli.results import score_of
 
     sets = {"training": (loaded.data.X, loaded.data.y, loaded.data.weights)}
     if held_out is not None:
@@ -150,7 +150,7 @@ def _show(console: Any, found: L0Path, scores: dict[str, list[Scores]]) -> None:
     from rich import box
     from rich.table import Table
 
-    from .show import plain
+    from safescreen.cli.show import plain
 
     what = "held_out" if "held_out" in scores else "training"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

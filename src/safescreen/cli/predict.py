@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ..records import Record
-    from ..tables import Encoding, Table
+    from safescreen.saving.record import Record
+    from safescreen.tables import Encoding, Table
 
 
 def predict(
@@ -32,10 +32,10 @@ def predict(
     Columns are found by name; only those that the model uses are needed. What fit did about missing values and
     categories is done again.
     """
-    from ..records import Record
-    from ..tables import check_readable, read_table
-    from .outputs import check_outputs, print_json, write_csv
-    from .show import make_console, show_notes
+    from safescreen.saving.record import Record
+    from safescreen.tables import check_readable, read_table
+    from safescreen.cli.outputs import check_outputs, print_json, write_csv
+    from safescreen.cli.show import make_console, show_notes
 
     check_readable(model)
     check_outputs((data, str(model)), output=output)
@@ -60,7 +60,7 @@ def predict(
 
 def _encoding(model: Path, record: Record) -> Encoding:
     """How to find the chosen features; a model fitted in Python wants them as they are."""
-    from ..tables import Encoding, Input, default_names
+    from safescreen.tables import Encoding, Input, default_names
 
     if record.encoding is not None:
         try:
@@ -112,7 +112,7 @@ def _rows(
 
 def _notes(record: Record, encoding: Encoding, table: Table, known: npt.NDArray[np.bool_], proba: bool) -> list[str]:
     """What a user should know about these predictions."""
-    from ..tables import count, listed
+    from safescreen.tables import count, listed
 
     notes = []
     if encoding.named and table.named and record.feature_names is not None:

@@ -61,7 +61,7 @@ def parse_grid(k: str | None, mu: str | None, gamma: str) -> tuple[str, list[Any
 
 def parse_lists(k: str | None, mu: str | None, gamma: str) -> dict[str, list[Any] | None]:
     """All three parameters as lists of allowed values."""
-    from ..path import checked_values
+    from safescreen.path import checked_values
 
     lists: dict[str, list[Any] | None] = {
         "k": None if k is None else parse_budgets(k),

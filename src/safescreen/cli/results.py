@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..records import Record
-from .inputs import Loaded
-from .scores import Scores, linear_predictor, score
-from .show import STOPS, features_table, grid, result_rows, score_row, screening_line
+from safescreen.saving.record import Record
+from safescreen.cli.inputs import Loaded
+from safescreen.cli.scores import Scores, linear_predictor, score
+from safescreen.cli.show import STOPS, features_table, grid, result_rows, score_row, screening_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..solution import Solution
+    from safescreen.search.solution import Solution
 
 
 @dataclass(frozen=True)

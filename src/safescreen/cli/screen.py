@@ -9,8 +9,8 @@ import typer
 import safescreen.cli.options as o
 
 if TYPE_CHECKING:
-    from ..problem import Problem
-    from ..screening import Screening
+    from safescreen.problem import Problem
+    from safescreen.screening import Screening
 
 DECISIONS = ("in", "undecided", "out")
 
@@ -38,9 +38,9 @@ def screen(
     """Prove which features are in no, and which in every optimal model."""
     import safescreen as ss
 
-    from .inputs import check_parameters, load, make_problem, reading_from
-    from .outputs import check_outputs, print_json, write_csv
-    from .show import make_console, question, screening_line, settings_line, show_files, show_notes
+    from safescreen.cli.inputs import check_parameters, load, make_problem, reading_from
+    from safescreen.cli.outputs import check_outputs, print_json, write_csv
+    from safescreen.cli.show import make_console, question, screening_line, settings_line, show_files, show_notes
 
     check_parameters(k, mu, gamma)
     check_outputs((data,), output=output)
@@ -80,7 +80,7 @@ def _show(console: Any, rows: list[tuple[str, str, float]], top: int) -> None:
     from rich import box
     from rich.table import Table
 
-    from .show import plain
+    from safescreen.cli.show import plain
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("feature", overflow="fold")

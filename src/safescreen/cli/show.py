@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ..problem import Problem
-    from ..screening import Screening
-    from ..solution import Solution
-    from .inputs import Loaded
-    from .scores import Scores
+    from safescreen.problem import Problem
+    from safescreen.screening import Screening
+    from safescreen.search.solution import Solution
+    from safescreen.cli.inputs import Loaded
+    from safescreen.cli.scores import Scores
 
 STOPS = {
     "time_limit": "The time limit ended the search",

@@ -38,11 +38,11 @@ def verify(
     """
     import safescreen as ss
 
-    from ..tables import check_readable
-    from .failures import LIMIT_HIT
-    from .inputs import load, reading_from
-    from .outputs import print_json
-    from .show import make_console, show_notes
+    from safescreen.tables import check_readable
+    from safescreen.cli.failures import LIMIT_HIT
+    from safescreen.cli.inputs import load, reading_from
+    from safescreen.cli.outputs import print_json
+    from safescreen.cli.show import make_console, show_notes
 
     check_readable(proof)
     reading = reading_from(target, weights, exclude, impute, one_hot, drop_missing, header)
@@ -62,8 +62,8 @@ def _reading_of(model: Path, target: str | None) -> Any:
     """How a model's training data were read."""
     from dataclasses import replace
 
-    from ..records import Record
-    from ..tables import Encoding, check_readable
+    from safescreen.saving.record import Record
+    from safescreen.tables import Encoding, check_readable
 
     check_readable(model)
     record = Record.read(model)
@@ -74,7 +74,7 @@ def _reading_of(model: Path, target: str | None) -> Any:
 
 
 def _show(console: Any, result: Any) -> None:
-    from .show import grid, plain
+    from safescreen.cli.show import grid, plain
 
     if not result.valid:
         console.print(f"[bold red]The proof does not hold[/bold red]: {plain(result.reason)}")

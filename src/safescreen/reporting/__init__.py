@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from safescreen.estimators import L0LogisticRegression
     from safescreen.path import L0Path
-    from safescreen.solution import Solution
+    from safescreen.search.solution import Solution
 
 
 def report(
@@ -65,9 +65,9 @@ def report(
     >>> page.startswith("<!doctype html>")
     True
     """
-    from .heldout import evaluated
-    from .proofs import check_belongs, read_proof
-    from .subject import subject_of
+    from safescreen.reporting.heldout import evaluated
+    from safescreen.reporting.proofs import check_belongs, read_proof
+    from safescreen.reporting.subject import subject_of
 
     subject = subject_of(result)
     solutions = [subject.solution] if subject.path is None else list(subject.path)
@@ -86,15 +86,15 @@ def _page(subject: Any, scores: Any, proof: Any, title: str | None) -> str:
     import safescreen.reporting.words as words
     from safescreen import __version__
 
-    from .answer import answer_section, question_html
-    from .course import search_section
-    from .escaping import escaped, script_json
-    from .features import features_data, features_section
-    from .grids import grid_section
-    from .heldout_charts import heldout_section
-    from .paths import path_section
-    from .record import details_section, moment, proof_section, samples_and_features
-    from .subject import most_permissive
+    from safescreen.reporting.answer import answer_section, question_html
+    from safescreen.reporting.course import search_section
+    from safescreen.reporting.escaping import escaped, script_json
+    from safescreen.reporting.features import features_data, features_section
+    from safescreen.reporting.grids import grid_section
+    from safescreen.reporting.heldout_charts import heldout_section
+    from safescreen.reporting.paths import path_section
+    from safescreen.reporting.record import details_section, moment, proof_section, samples_and_features
+    from safescreen.reporting.subject import most_permissive
 
     focus = None
     if scores is not None:

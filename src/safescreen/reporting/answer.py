@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 import safescreen.reporting.words as words
-from safescreen.solution import Solution
+from safescreen.search.solution import Solution
 
-from .digits import above, below, counted, duration, nearest, padded, percent_above, percent_of, signed
-from .markup import SYMBOLS, folded, joined, name_html, paragraph, section, table, tiles
-from .subject import Subject, deviations
+from safescreen.reporting.digits import above, below, counted, duration, nearest, padded, percent_above, percent_of, signed
+from safescreen.reporting.markup import SYMBOLS, folded, joined, name_html, paragraph, section, table, tiles
+from safescreen.reporting.subject import Subject, deviations
 
 _OPEN_ROWS = 30  # coefficients shown without unfolding the rest
 _MOST_ROWS = 1000

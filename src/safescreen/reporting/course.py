@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.solution import Solution
+from safescreen.search.solution import Solution
 
-from .charts import Axis, Chart, linear, logarithmic, steps, thinned
-from .digits import above, below, counted, duration, percent_above
-from .markup import paragraph, section
+from safescreen.reporting.charts import Axis, Chart, linear, logarithmic, steps, thinned
+from safescreen.reporting.digits import above, below, counted, duration, percent_above
+from safescreen.reporting.markup import paragraph, section
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 import safescreen.reporting.words as words
-from safescreen.solution import Solution
+from safescreen.search.solution import Solution
 
-from .charts import Axis, Chart, linear, thinned
-from .digits import below, compact_below
-from .escaping import escaped, plain, script_json, shortened
-from .markup import LONGEST_NAME, name_html, paragraph, section, table
-from .subject import (
+from safescreen.reporting.charts import Axis, Chart, linear, thinned
+from safescreen.reporting.digits import below, compact_below
+from safescreen.reporting.escaping import escaped, plain, script_json, shortened
+from safescreen.reporting.markup import LONGEST_NAME, name_html, paragraph, section, table
+from safescreen.reporting.subject import (
     CONSTANT,
     FORBIDDEN,
     IN,

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from safescreen.cv import L0LogisticRegressionCV
+from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 
-from .charts import Chart, linear, parameter_axis
-from .digits import counted, nearest, percent_above
-from .markup import PARAMETERS, SYMBOLS, folded, paragraph, section, table
+from safescreen.reporting.charts import Chart, linear, parameter_axis
+from safescreen.reporting.digits import counted, nearest, percent_above
+from safescreen.reporting.markup import PARAMETERS, SYMBOLS, folded, paragraph, section, table
 
 _SERIES = 6  # colours for lines
 _MOST_ROWS = 200

@@ -12,8 +12,8 @@ from scipy import sparse
 from scipy.special import expit
 from scipy.stats import rankdata
 
-from safescreen.solution import Solution
-from safescreen.validation import check_matrix
+from safescreen.search.solution import Solution
+from safescreen.problem.validation import check_matrix
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

@@ -8,11 +8,11 @@ import numpy as np
 
 import safescreen.reporting.words as words
 
-from .charts import Chart, linear, thinned
-from .digits import counted, nearest
-from .heldout import HeldOut
-from .markup import SYMBOLS, paragraph, section, tiles
-from .subject import Subject
+from safescreen.reporting.charts import Chart, linear, thinned
+from safescreen.reporting.digits import counted, nearest
+from safescreen.reporting.heldout import HeldOut
+from safescreen.reporting.markup import SYMBOLS, paragraph, section, tiles
+from safescreen.reporting.subject import Subject
 
 
 def heldout_section(subject: Subject, held_out: HeldOut) -> str:

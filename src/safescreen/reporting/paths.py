@@ -11,12 +11,12 @@ import numpy.typing as npt
 import safescreen.reporting.words as words
 from safescreen.path import L0Path
 
-from .charts import Chart, linear, parameter_axis, thinned
-from .digits import above, below, counted, nearest, percent_above, signed
-from .escaping import escaped
-from .heldout import HeldOut
-from .markup import PARAMETERS, SYMBOLS, folded, name_html, paragraph, section, table
-from .subject import Subject, deviations
+from safescreen.reporting.charts import Chart, linear, parameter_axis, thinned
+from safescreen.reporting.digits import above, below, counted, nearest, percent_above, signed
+from safescreen.reporting.escaping import escaped
+from safescreen.reporting.heldout import HeldOut
+from safescreen.reporting.markup import PARAMETERS, SYMBOLS, folded, name_html, paragraph, section, table
+from safescreen.reporting.subject import Subject, deviations
 
 IndexArray = npt.NDArray[np.int64]
 

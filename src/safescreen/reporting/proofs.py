@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from safescreen.solution import Solution
+from safescreen.search.solution import Solution
 
 _SAME = 1e-9  # relative difference of objectives that rounding explains
 

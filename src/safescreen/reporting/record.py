@@ -13,11 +13,11 @@ import safescreen.reporting.words as words
 from safescreen import __version__
 from safescreen.problem import Problem
 
-from .digits import counted
-from .escaping import escaped, shortened
-from .markup import code, fact_table, paragraph, section
-from .proofs import Proof
-from .subject import Subject
+from safescreen.reporting.digits import counted
+from safescreen.reporting.escaping import escaped, shortened
+from safescreen.reporting.markup import code, fact_table, paragraph, section
+from safescreen.reporting.proofs import Proof
+from safescreen.reporting.subject import Subject
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 _PAPER = "https://arxiv.org/abs/2202.00467"

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from safescreen.cv import L0LogisticRegressionCV
+from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 from safescreen.estimators import L0LogisticRegression
 from safescreen.path import L0Path
 from safescreen.problem import Problem
-from safescreen.solution import Solution
+from safescreen.search.solution import Solution
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]

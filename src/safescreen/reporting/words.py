@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from safescreen.problem import Problem
-from safescreen.solution import Solution
+from safescreen.search.solution import Solution
 
-from .digits import above, below, counted, difference_above, duration, nearest, percent_above, percent_of
-from .escaping import shortened
-from .subject import CONSTANT, Subject, decisions
+from safescreen.reporting.digits import above, below, counted, difference_above, duration, nearest, percent_above, percent_of
+from safescreen.reporting.escaping import shortened
+from safescreen.reporting.subject import CONSTANT, Subject, decisions
 
 _LONGEST_LABEL = 40
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.special import expit, xlog1py, xlogy
 
 from safescreen.problem import Problem
-from safescreen.reference import fit_support
+from safescreen.testing.reference import fit_support
 from safescreen.reproduction.conic_model import ConicModel
 
 FloatArray = npt.NDArray[np.float64]

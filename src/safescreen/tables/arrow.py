@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .source import Source
-from .table import Table, Texts, listed
+from safescreen.tables.source import Source
+from safescreen.tables.table import Table, Texts, listed
 
 _INDEX_COLUMN = re.compile(r"__index_level_\d+__")  # what pandas calls the index it stores
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .source import Source
-from .table import Texts, count
+from safescreen.tables.source import Source
+from safescreen.tables.table import Texts, count
 
 FloatArray = npt.NDArray[np.float64]
 

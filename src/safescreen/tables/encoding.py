@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .table import Table, count, listed, nearest
+from safescreen.tables.table import Table, count, listed, nearest
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .encoding import BoolArray, Encoding, Input, Reading, columns_with_gaps, examples
-from .filling import CategoryGaps, Gaps, coded, medians, most_frequent
-from .table import Table, count, default_names, listed, nearest
+from safescreen.tables.encoding import BoolArray, Encoding, Input, Reading, columns_with_gaps, examples
+from safescreen.tables.filling import CategoryGaps, Gaps, coded, medians, most_frequent
+from safescreen.tables.table import Table, count, default_names, listed, nearest
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _MANY = 20  # categories of which a column may always have so many

@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 
-from .source import Source
-from .table import Table, default_names
+from safescreen.tables.source import Source
+from safescreen.tables.table import Table, default_names
 
 LABELS = "y"
 SUFFIXES = (".svm", ".svmlight", ".libsvm")

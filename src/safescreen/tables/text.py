@@ -12,9 +12,9 @@ from itertools import islice
 
 import numpy as np
 
-from .columns import MISSING, FloatArray, Layout, is_blank, open_lines, read_columns, split_fields
-from .source import Source
-from .table import Table, Texts, default_names, listed
+from safescreen.tables.columns import MISSING, FloatArray, Layout, is_blank, open_lines, read_columns, split_fields
+from safescreen.tables.source import Source
+from safescreen.tables.table import Table, Texts, default_names, listed
 
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 _DELIMITERS = "\t;,"

@@ -1,0 +1,42 @@
+"""Blocks of memory and pieces of work: how much of a matrix is touched at a time."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+
+import numpy as np
+
+from safescreen.arrays import FloatArray
+
+CHUNK_ENTRIES = 1 << 17
+"""Float64 entries cast or centred at a time: 1 MiB, which stays in a core's cache."""
+
+LARGE_BYTES = 1 << 20
+"""Blocks of columns from this size on are given back to the system one by one."""
+
+SMALL_ENTRIES = 1 << 18
+"""Of a matrix with at most so many entries a dense copy by columns is kept: 2 MiB."""
+
+SAFE_SQUARES = (1e-280, 1e280)
+"""Sums of squares outside this range may have lost accuracy to underflow or overflow."""
+
+NOISY_SHARE = 1e-3
+"""A difference of sums that is a smaller part of them than this has lost too many digits."""
+
+
+def zeros(rows: int, columns: int) -> FloatArray:
+    """Zeros; a large block comes straight from the system, which has it back as soon as it is dropped.
+
+    The memory allocator would keep the room of a block that another one has outlived.
+    """
+    if rows * columns * 8 < LARGE_BYTES:
+        return np.zeros((rows, columns))
+    return np.frombuffer(mmap.mmap(-1, rows * columns * 8)).reshape(rows, columns)
+
+
+def slices(length: int, step: int) -> Iterator[slice]:
+    """Consecutive slices of at least one and about ``step`` entries."""
+    step = max(step, 1)
+    for start in range(0, length, step):
+        yield slice(start, min(start + step, length))

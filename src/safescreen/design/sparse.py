@@ -1,0 +1,152 @@
+"""A sparse matrix, held by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
+from safescreen.design.base import Design
+from safescreen.design.columns import Compressed
+from safescreen.design.memory import CHUNK_ENTRIES, NOISY_SHARE, SAFE_SQUARES, slices, zeros
+from safescreen.rounding import NORM_SLACK, UNIT
+
+
+class SparseDesign(Design):
+    """A SciPy sparse matrix, held by columns and never densified."""
+
+    form = "sparse"
+
+    def __init__(self, X: Any, weights: FloatArray, standardize: bool = False) -> None:
+        super().__init__((X.shape[0], X.shape[1]), weights, standardize)
+        self._transposed = canonical_csc(X).T  # CSR: one row per feature
+
+    def _canonical_parts(self) -> Iterator[AnyArray]:
+        """Column starts, row indices and float64 values by columns, without explicit zeros."""
+        matrix = self._transposed
+        if not matrix.data.all():
+            matrix = matrix.copy()
+            matrix.eliminatezeros()
+        for array, dtype in ((matrix.indptr, np.int64), (matrix.indices, np.int64), (matrix.data, np.float64)):
+            for piece in slices(array.size, CHUNK_ENTRIES):
+                yield array[piece].astype(dtype)
+
+    def _pieces(self) -> Iterator[tuple[slice, sparse.csr_array]]:
+        """Consecutive features with about a chunk of non-zeros in all, as float64."""
+        matrix = self._transposed
+        starts = np.arange(0, matrix.nnz, CHUNK_ENTRIES)
+        cuts = np.searchsorted(matrix.indptr, starts, side="right") - 1
+        bounds = np.unique(np.concatenate(([0], cuts, [self.shape[1]])))
+        for first, last in pairwise(bounds.tolist()):
+            start, stop = matrix.indptr[first], matrix.indptr[last]
+            parts = (
+                matrix.data[start:stop].astype(np.float64, copy=False),
+                matrix.indices[start:stop],
+                matrix.indptr[first : last + 1] - start,
+            )
+            yield slice(first, last), sparse.csr_array(parts, shape=(last - first, self.shape[0]))
+
+    def _gather(self, indices: IndexArray) -> FloatArray:
+        rows = zeros(indices.size, self.shape[0])
+        matrix = self._transposed
+        for row, j in zip(rows, indices, strict=True):
+            entries = slice(matrix.indptr[j], matrix.indptr[j + 1])
+            row[matrix.indices[entries]] = matrix.data[entries]
+        return rows
+
+    def _compressed(self, indices: IndexArray) -> Compressed | None:
+        """These raw columns in compressed form, values in float64."""
+        chosen = self._transposed[indices]
+        values = chosen.data.astype(np.float64, copy=False)
+        return Compressed(values, chosen.indices.astype(np.int32, copy=False), chosen.indptr.astype(np.int64))
+
+    def _products(self, factors: FloatArray) -> FloatArray:
+        """``Xᵀ factors``; SciPy would cast all of a float32 matrix at once, so that goes in pieces."""
+        if self._transposed.dtype == np.float64:
+            return np.asarray(self._transposed @ factors)
+        products = np.empty(self.shape[1])
+        for features, piece in self._pieces():
+            products[features] = piece @ factors
+        return products
+
+    def _sums(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:
+        sums = self._products(factors)
+        return sums if centre is None else sums - centre * factors.sum()
+
+    def _means(self) -> FloatArray:
+        return self._products(self._weights)
+
+    def _squares(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:
+        squares = np.empty(self.shape[1])
+        for features, piece in self._pieces():
+            values = piece.data
+            if centre is not None:
+                values = values - np.repeat(centre[features], np.diff(piece.indptr))
+            parts = (values * values, piece.indices, piece.indptr)
+            squares[features] = sparse.csr_array(parts, shape=piece.shape) @ factors
+        if centre is not None:
+            squares += self._absent(factors) * centre**2
+        return squares
+
+    def _absent(self, factors: FloatArray) -> FloatArray:
+        """Sum of the non-negative ``factors`` over the rows each column does not store.
+
+        Where little is absent, a difference of sums would leave only noise, so that the few are summed themselves.
+        """
+        samples = self.shape[0]
+        if factors.min() == factors.max():
+            return np.asarray((samples - np.diff(self._transposed.indptr)) * factors[0])
+        present = np.stack((factors, factors > 0.0), axis=1)
+        stored = np.empty((self.shape[1], 2))
+        for features, piece in self._pieces():
+            pattern = sparse.csr_array((np.ones(piece.nnz), piece.indices, piece.indptr), shape=piece.shape)
+            stored[features] = pattern @ present
+        total, count = present.sum(axis=0)
+        missing: FloatArray = np.maximum(total - stored[:, 0], 0.0)
+        missing[stored[:, 1] == count] = 0.0
+        starts, rows = self._transposed.indptr, self._transposed.indices
+        for j in np.flatnonzero((missing < NOISY_SHARE * total) & (stored[:, 1] < count)):
+            absent = factors.copy()
+            absent[rows[starts[j] : starts[j + 1]]] = 0.0
+            missing[j] = absent.sum()
+        return missing
+
+    def _correlation_error(self) -> FloatArray:
+        """The product's own error, plus that of correcting it by ``means_j Σ α``."""
+        samples = self.shape[0]
+        stored = np.diff(self._transposed.indptr)
+        product = (stored + 4) * UNIT * self._norm_bounds(None)
+        correction = (samples + 4) * UNIT * np.sqrt(samples) * np.abs(self.means)
+        return np.asarray((product + correction) * NORM_SLACK / self.scales)
+
+    def _zero_candidates(self) -> IndexArray:
+        return np.flatnonzero(self._squares(_indicator(self._positive, self.shape[0]), None) < SAFE_SQUARES[0])
+
+
+def _indicator(positive: BoolArray | slice, length: int) -> FloatArray:
+    """Ones on the selected rows."""
+    factors = np.zeros(length)
+    factors[positive] = 1.0
+    return factors
+
+
+def canonical_csc(X: Any) -> sparse.csc_array:
+    """Any SciPy sparse matrix by columns, without duplicates, float32 or float64, never changing ``X``.
+
+    A matrix that already has this form is shared, not copied. Other dtypes are cast before duplicates are
+    summed, since small integers would overflow.
+    """
+    keeps_dtype = X.dtype in (np.float32, np.float64)
+    matrix = sparse.csc_array(X if keeps_dtype else X.astype(np.float64))
+    if not matrix.has_canonical_format:
+        if np.may_share_memory(matrix.data, getattr(X, "data", matrix.data)):
+            matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if matrix.indices.dtype != np.int32 and max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max:
+        parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
+        matrix = sparse.csc_array(parts, shape=matrix.shape)
+    return matrix

@@ -1,0 +1,338 @@
+"""Cross-validated choice of budget or price and ridge, with a proof for the final model.
+
+Inside a fold all candidates share one design, and each starts from the model of a neighbour; the folds are
+independent tasks for joblib.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import check_cv
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import validate_data
+
+from safescreen.arrays import FloatArray, IndexArray
+from safescreen.estimators.classifier import DEFAULT_BUDGET, L0LogisticRegression, check_binary, make_problem
+from safescreen.path import checked_values, is_sequence, solve_along
+from safescreen.problem.validation import check_budget, check_gamma, check_price, check_weights
+from safescreen.search.solution import Solution
+
+Values = Sequence[Any] | npt.NDArray[Any]
+Scorer = Callable[..., float]
+PartMaker = Callable[[Any, IndexArray, IndexArray], tuple[Any, Any]]
+
+_SHARED = ("fit_intercept", "standardize", "class_weight", "rel_gap", "time_limit", "n_threads", "verbose")
+
+
+def _plain_rows(X: Any, train: IndexArray, test: IndexArray) -> tuple[Any, Any]:
+    """A fold's training and test part, as they are."""
+    return X[train], X[test]
+
+
+class L0LogisticRegressionCV(L0LogisticRegression):
+    """Logistic regression with the provably best features, their number or price and the ridge cross-validated.
+
+    Parameters
+    ----------
+    k : int or sequence of int, optional
+        Budgets to try.
+    mu : float or sequence of float, optional
+        Prices to try. At most one of `k` and `mu` is a sequence; the other one, if given, holds for all candidates.
+        With neither, the budgets ``1, ..., min(10, n_features)`` are tried.
+    gamma : float or sequence of float, default 1.0
+        Ridge parameters to try, each together with each budget or price.
+    cv : int, cross-validation generator or iterable, optional
+        As in scikit-learn; by default five stratified folds.
+    scoring : str or callable, optional
+        As in scikit-learn, larger is better; by default the negative log-loss.
+    one_standard_error : bool, default False
+        Whether to choose the smallest budget (or largest price, then the smallest `gamma`) whose mean score is within
+        one standard error of the best, instead of the best.
+    refit : bool, default True
+        Whether to fit the chosen candidate to all data. Without it there is nothing to predict with.
+    n_jobs : int, optional
+        Folds fitted at the same time, through joblib and whatever backend is active there.
+    fit_intercept, standardize, class_weight, rel_gap, time_limit, n_threads, verbose
+        As for :class:`L0LogisticRegression`; `time_limit` is per fit.
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarrays
+        As from scikit-learn's ``GridSearchCV``: ``params``, ``param_k`` or ``param_mu``, ``param_gamma``,
+        ``split{i}_test_score``, ``mean_test_score``, ``std_test_score``, ``rank_test_score``, ``mean_fit_time``,
+        ``std_fit_time``, and ``max_gap``, the largest gap left in any fold.
+    best_index_, best_params_, best_score_ : int, dict, float
+        The chosen candidate and its mean score.
+    best_estimator_ : L0LogisticRegression
+        The chosen candidate fitted to all data, with its certificate; only with `refit`.
+    n_splits_ : int
+        Number of folds.
+    coef_, intercept_, classes_, support_, objective_, lower_bound_, gap_, status_, n_iter_, solution_
+        Of ``best_estimator_``; see :class:`L0LogisticRegression`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of str
+        Names of the features, if the data had any.
+
+    See Also
+    --------
+    l0_path : Certified solutions along one parameter, without cross-validation.
+
+    Notes
+    -----
+    `score` is the accuracy, as for other classifiers, whatever `scoring` is.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from safescreen import L0LogisticRegressionCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = L0LogisticRegressionCV(k=range(1, 4), cv=3).fit(X, y)
+    >>> model.best_params_["k"] == model.support_.size
+    True
+    """
+
+    _default_scoring: ClassVar[str] = "neg_log_loss"
+
+    _make_parts: PartMaker = staticmethod(_plain_rows)
+    """Makes a fold's two matrices: the place for what is learned from training rows before any fit, such as the values
+    that fill gaps. It goes to other processes without the estimator, whose parameters need not be picklable."""
+
+    def __init__(
+        self,
+        k: int | Values | None = None,
+        mu: float | Values | None = None,
+        gamma: float | Values = 1.0,
+        *,
+        cv: Any = None,
+        scoring: str | Scorer | None = None,
+        one_standard_error: bool = False,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        class_weight: dict[Any, float] | str | None = None,
+        rel_gap: float = 1e-4,
+        time_limit: float | None = None,
+        n_threads: int = 1,
+        verbose: int = 0,
+    ) -> None:
+        self.k = k  # type: ignore[assignment]
+        self.mu = mu  # type: ignore[assignment]
+        self.gamma = gamma  # type: ignore[assignment]
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.rel_gap = rel_gap
+        self.time_limit = time_limit
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None, groups: npt.ArrayLike | None = None
+    ) -> Self:
+        """Score all candidates by cross-validation and fit the best one to all data.
+
+        Parameters
+        ----------
+        X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Any two labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights, used for fitting and for scoring.
+        groups : array-like of shape (n_samples,), optional
+            Groups of samples, for splitters that need them.
+
+        Returns
+        -------
+        L0LogisticRegressionCV
+            The fitted estimator.
+        """
+        matrix, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
+        weights = check_weights(sample_weight, matrix.shape[0])
+        check_binary(labels, weights)
+        grid = _make_grid(self.k, self.mu, self.gamma, matrix.shape[1])
+        template = L0LogisticRegression(**grid.fixed, **{name: getattr(self, name) for name in _SHARED})
+        splits = list(check_cv(self.cv, labels, classifier=True).split(matrix, labels, groups))
+        scorer = _log_loss_scorer if self.scoring is None else get_scorer(self.scoring)
+        data = _Data(matrix, labels, None if sample_weight is None else weights)
+        tasks = (delayed(_run_fold)(template, grid, data, split, self._make_parts, scorer) for split in splits)
+        self._record(grid, Parallel(n_jobs=self.n_jobs)(tasks))
+        if self.refit:
+            self.best_estimator_ = clone(template).set_params(**self.best_params_)
+            self._adopt(self.best_estimator_.fit(X, y, sample_weight).solution_)
+        return self
+
+    def _record(self, grid: _Grid, folds: list[_Fold]) -> None:
+        """Collect the folds' scores and choose a candidate."""
+        self.n_splits_ = len(folds)
+        self.cv_results_ = _tabulate(grid, folds)
+        mean, spread = self.cv_results_["mean_test_score"], self.cv_results_["std_test_score"]
+        best = int(np.argmin(self.cv_results_["rank_test_score"]))
+        if self.one_standard_error:
+            best = _simplest(grid, mean >= mean[best] - spread[best] / np.sqrt(len(folds)))
+        self.best_index_ = best
+        self.best_params_ = grid.params[best]
+        self.best_score_ = float(mean[best])
+        gaps = np.array([fold.gaps for fold in folds])
+        if (gaps > self.rel_gap).any():
+            warnings.warn(
+                f"{np.count_nonzero(gaps > self.rel_gap)} of {gaps.size} fits in cross-validation ended early, the "
+                f"worst with a gap of {gaps.max():.3g}, above rel_gap={self.rel_gap:g}: their scores are those of the "
+                "best models found. Allow more time, a larger gap or a smaller gamma.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Without a refit there are results, but no model."""
+        return hasattr(self, "coef_")
+
+
+class _Data(NamedTuple):
+    """Checked training data."""
+
+    X: Any
+    y: npt.NDArray[Any]
+    weights: FloatArray | None
+
+    def parts(self, split: tuple[IndexArray, IndexArray], make_parts: PartMaker) -> list[_Data]:
+        """The training and the test part."""
+        return [
+            _Data(X, self.y[rows], None if self.weights is None else self.weights[rows])
+            for X, rows in zip(make_parts(self.X, *split), split, strict=True)
+        ]
+
+
+class _Fold(NamedTuple):
+    """One number per candidate."""
+
+    scores: FloatArray
+    gaps: FloatArray
+    seconds: FloatArray
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The candidates: each ridge parameter with each budget or price, the latter running fastest."""
+
+    name: str
+    values: list[Any]
+    gammas: list[float]
+    fixed: dict[str, Any]
+
+    @property
+    def params(self) -> list[dict[str, Any]]:
+        return [{self.name: value, "gamma": gamma} for gamma in self.gammas for value in self.values]
+
+
+def _make_grid(k: Any, mu: Any, gamma: Any, n_features: int) -> _Grid:
+    """The candidates a user asks for; the problem keeps what is fixed."""
+    if is_sequence(k) and is_sequence(mu):
+        raise ValueError("k and mu are both sequences, but only one of them may be.")
+    gammas = checked_values("gamma", gamma) if is_sequence(gamma) else [check_gamma(gamma)]
+    if k is None and mu is None:
+        k = range(1, min(DEFAULT_BUDGET, n_features) + 1)
+    if is_sequence(mu) or k is None:
+        values = checked_values("mu", mu) if is_sequence(mu) else [check_price(mu)]
+        return _Grid("mu", values, gammas, {"k": check_budget(k), "mu": values[0], "gamma": gammas[0]})
+    values = checked_values("k", k) if is_sequence(k) else [check_budget(k)]
+    return _Grid("k", values, gammas, {"k": values[0], "mu": mu, "gamma": gammas[0]})
+
+
+def _run_fold(
+    template: L0LogisticRegression,
+    grid: _Grid,
+    data: _Data,
+    split: tuple[IndexArray, IndexArray],
+    make_parts: PartMaker,
+    scorer: Scorer,
+) -> _Fold:
+    """Fit all candidates to one part of the data and score them on the other."""
+    training, held_out = data.parts(split, make_parts)
+    solutions = _solve_grid(template, grid, training)
+    scores = []
+    for params, solution in zip(grid.params, solutions, strict=True):
+        model = clone(template).set_params(**params)._adopt(solution)
+        model.n_features_in_ = data.X.shape[1]
+        scores.append(_score(model, held_out, scorer))
+    gaps, seconds = [solution.gap for solution in solutions], [solution.seconds for solution in solutions]
+    return _Fold(np.array(scores), np.array(gaps), np.array(seconds))
+
+
+def _solve_grid(template: L0LogisticRegression, grid: _Grid, data: _Data) -> list[Solution]:
+    """A path per ridge parameter, from strong to weak ridge, each starting from the one before."""
+    problem = make_problem(clone(template), *data)
+    paths: dict[int, list[Solution]] = {}
+    previous: list[Solution] | None = None
+    for place in np.argsort(grid.gammas, kind="stable").tolist():
+        previous = paths[place] = solve_along(
+            problem.with_parameters(gamma=grid.gammas[place]),
+            grid.name,
+            grid.values,
+            rel_gap=template.rel_gap,
+            time_limit=template.time_limit,
+            n_threads=template.n_threads,
+            starts=previous,
+        )
+        if any(solution.status == "interrupted" for solution in previous):
+            raise KeyboardInterrupt  # scores of searches cut short would make an arbitrary choice
+    return [solution for place in range(len(grid.gammas)) for solution in paths[place]]
+
+
+def _score(model: L0LogisticRegression, data: _Data, scorer: Scorer) -> float:
+    """The score; weights are passed on only if there are any, since not every scorer takes them."""
+    if data.weights is None:
+        return float(scorer(model, data.X, data.y))
+    return float(scorer(model, data.X, data.y, sample_weight=data.weights))
+
+
+def _log_loss_scorer(
+    model: L0LogisticRegression, X: Any, y: npt.NDArray[Any], sample_weight: FloatArray | None = None
+) -> float:
+    """The mean log-likelihood: defined for folds with one class, and finite for confident mistakes."""
+    log_odds = model.decision_function(X)
+    losses = np.logaddexp(0.0, np.where(y == model.classes_[1], -log_odds, log_odds))
+    return -float(np.average(losses, weights=sample_weight))
+
+
+def _tabulate(grid: _Grid, folds: list[_Fold]) -> dict[str, Any]:
+    """Results in the layout of scikit-learn's ``GridSearchCV``."""
+    params = grid.params
+    scores, seconds = np.array([fold.scores for fold in folds]), np.array([fold.seconds for fold in folds])
+    mean = scores.mean(axis=0)
+    return {
+        "mean_fit_time": seconds.mean(axis=0),
+        "std_fit_time": seconds.std(axis=0),
+        **{f"param_{name}": np.array([candidate[name] for candidate in params]) for name in params[0]},
+        "params": params,
+        **{f"split{i}_test_score": fold.scores for i, fold in enumerate(folds)},
+        "mean_test_score": mean,
+        "std_test_score": scores.std(axis=0),
+        "rank_test_score": rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32),
+        "max_gap": np.array([fold.gaps for fold in folds]).max(axis=0),
+    }
+
+
+def _simplest(grid: _Grid, allowed: npt.NDArray[np.bool_]) -> int:
+    """The allowed candidate with the fewest features, or the highest price, and then the strongest ridge."""
+    sign = 1.0 if grid.name == "k" else -1.0
+    params = grid.params
+    candidates = np.flatnonzero(allowed).tolist()
+    return int(min(candidates, key=lambda i: (sign * params[i][grid.name], params[i]["gamma"])))

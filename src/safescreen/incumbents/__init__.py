@@ -1,0 +1,6 @@
+"""Good models fast: rounding, refitting, local search."""
+
+from safescreen.incumbents.local_search import first_incumbent, improve, perturb_and_improve, rounded
+from safescreen.incumbents.refit import Incumbent, Refitter, polish
+
+__all__ = ["Incumbent", "Refitter", "first_incumbent", "improve", "perturb_and_improve", "polish", "rounded"]

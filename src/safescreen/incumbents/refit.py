@@ -1,0 +1,92 @@
+"""Ridge logistic regression on given supports: what a choice of features is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from safescreen import kernels
+from safescreen.arrays import FloatArray, IndexArray
+from safescreen.kernels import IN, NEWTON, OUT, Start, Target
+from safescreen.kernels.node import make_node
+from safescreen.problem import Problem
+from safescreen.relaxation import restricted
+from safescreen.tuning import SAMPLES_AT_A_TIME
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """A model: its support, its coefficients for the (standardised) matrix and the data, its objective rounded up."""
+
+    support: IndexArray
+    x: FloatArray = field(repr=False)
+    b: float
+    coef: FloatArray = field(repr=False)
+    intercept: float
+    objective: float
+    rounding: float  # relative distance of the objective, which is rounded up, from its plain evaluation
+
+
+class Refitter:
+    """Ridge logistic regression on subsets of a fixed list of columns, warm-started from the last fit."""
+
+    def __init__(self, problem: Problem, columns: IndexArray) -> None:
+        self.problem = problem
+        self.columns = columns
+        self._subproblem = restricted(problem, columns)
+        capacity = min(columns.size, max(problem.k, 64) + 1)
+        self._node = make_node(self._subproblem, np.ones(columns.size), problem.weights, min(capacity, columns.size))
+        self.b = 0.0
+
+    def fit(self, chosen: IndexArray, x: FloatArray, tolerance: float = 1e-9) -> float:
+        """Fit the columns at positions ``chosen`` from start values; returns the objective, price included."""
+        node = self._node
+        node.status[:] = OUT
+        node.status[chosen] = IN
+        node.x[:] = 0.0
+        node.x[chosen] = x
+        node.u[:] = node.x @ self._subproblem.columns.dense + self.b
+        start, target = Start(0.0, self.b, NEWTON), Target(np.inf, tolerance, 0.0)
+        fitted = kernels.relax(self._subproblem, node, start, target)
+        self.b = fitted.intercept
+        return fitted.primal
+
+    def coefficients(self, chosen: IndexArray) -> FloatArray:
+        """Coefficients of the last fit."""
+        return self._node.x[chosen].copy()
+
+    def drop_costs(self, chosen: IndexArray) -> FloatArray:
+        """What leaving out each fitted column would cost, by the quadratic model of the last fit."""
+        columns, root = self._subproblem.columns.dense, np.sqrt(self._node.point.curvature)
+        hessian = np.zeros((chosen.size + self.problem.fit_intercept,) * 2)
+        for start in range(0, root.size, SAMPLES_AT_A_TIME):
+            part = slice(start, start + SAMPLES_AT_A_TIME)
+            block = np.ones((len(hessian), root[part].size))
+            block[: chosen.size] = columns[chosen, part]
+            block *= root[part]
+            hessian += block @ block.T
+        hessian[np.diag_indices(chosen.size)] += 2.0 / self.problem.gamma
+        variances = np.diag(np.linalg.pinv(hessian, hermitian=True))[: chosen.size]
+        return np.asarray(self._node.x[chosen] ** 2 / (2.0 * np.maximum(variances, 1e-300)))
+
+    def entry_gains(self) -> FloatArray:
+        """How much each column would like to enter after the last fit: its one-dimensional Newton decrease."""
+        columns, point = self._subproblem.columns.dense, self._node.point
+        curvature = np.einsum("ij,j,ij->i", columns, point.curvature, columns) + 2.0 / self.problem.gamma
+        correlation = columns @ point.alpha
+        return np.asarray(correlation * correlation / (2.0 * curvature))
+
+
+def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> Incumbent:
+    """Fit a support to machine accuracy and evaluate the model, rounding up."""
+    refitter = Refitter(problem, support)
+    refitter.b = b
+    value = refitter.fit(np.arange(support.size), x[support], 0.0)
+    exact = np.zeros(problem.n_features)
+    exact[support] = refitter.coefficients(np.arange(support.size))
+    b = refitter.b
+    del refitter  # its columns need not lie beside those of the evaluation
+    coef, intercept = problem.to_data_units(exact, b)
+    objective = problem.objective(coef, intercept)
+    return Incumbent(support, exact, b, coef, intercept, objective, max(objective - value, 0.0) / objective)

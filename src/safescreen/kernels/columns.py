@@ -1,0 +1,98 @@
+"""The columns of a search: the one kernel file that knows dense from sparse."""
+
+from safescreen.kernels.compiling import compiled
+from safescreen.kernels.subproblem import IN
+from safescreen.kernels.vectors import add_multiple, dot, total
+
+
+@compiled
+def dot_column(columns, j, a):
+    """Inner product with a column that is held dense."""
+    return dot(a, columns.dense[columns.slot[j]])
+
+
+@compiled
+def add_column(columns, j, factor, u):
+    """``u += factor * A^j`` for a column that is held dense."""
+    add_multiple(u, factor, columns.dense[columns.slot[j]])
+
+
+@compiled
+def weigh_column(columns, j, weights, product):
+    """``product = weights * A^j`` for a column that is held dense."""
+    column = columns.dense[columns.slot[j]]
+    for i in range(product.size):
+        product[i] = weights[i] * column[i]
+
+
+@compiled
+def add_columns(columns, x, b, u):
+    """Set ``u = A x + b``."""
+    for i in range(u.size):
+        u[i] = b
+    for j in range(x.size):
+        if x[j] != 0.0:
+            add_column(columns, j, x[j], u)
+
+
+@compiled
+def correlate(columns, features, count, alpha, c):
+    """Correlations of the listed features with the dual point, from whichever form a column is held in."""
+    alpha_total = total(alpha)
+    for i in range(count):
+        j = features[i]
+        if columns.slot[j] >= 0:
+            c[j] = dot_column(columns, j, alpha)
+        else:
+            value = 0.0
+            for entry in range(columns.starts[j], columns.starts[j + 1]):
+                value += columns.values[entry] * alpha[columns.rows[entry]]
+            c[j] = (value - columns.means[j] * alpha_total) / columns.scales[j]
+
+
+@compiled
+def reserved_slots(columns, k):
+    """Dense slots kept for features decided in, so that these always find one; none where every feature has room."""
+    slots = columns.dense.shape[0]
+    return 0 if slots >= columns.slot.size else min(k, slots // 4)
+
+
+@compiled
+def make_dense(columns, j, spared):
+    """Give a sparse column a dense slot; False when no more than ``spared`` slots are left."""
+    if columns.slot[j] >= 0:
+        return True
+    slot = columns.in_use[0]
+    if slot + spared >= columns.dense.shape[0]:
+        return False
+    column = columns.dense[slot]
+    for i in range(column.size):
+        column[i] = (0.0 - columns.means[j]) / columns.scales[j]
+    for entry in range(columns.starts[j], columns.starts[j + 1]):
+        column[columns.rows[entry]] = (columns.values[entry] - columns.means[j]) / columns.scales[j]
+    columns.slot[j] = slot
+    columns.in_use[0] = slot + 1
+    return True
+
+
+@compiled
+def make_decided_dense(columns, status):
+    """Give every feature decided in its dense slot; the reserved ones are for them."""
+    for j in range(status.size):
+        if status[j] == IN:
+            make_dense(columns, j, 0)
+
+
+@compiled
+def only_reserved_slots_left(columns, k):
+    """Whether sparse columns have used up all the dense slots they may have."""
+    reserved = reserved_slots(columns, k)
+    return reserved > 0 and columns.in_use[0] + reserved >= columns.dense.shape[0]
+
+
+@compiled
+def forget_dense(columns):
+    """Take all dense slots back."""
+    columns.in_use[0] = 0
+    for j in range(columns.slot.size):
+        columns.slot[j] = -1

@@ -1,0 +1,45 @@
+"""How functions are compiled: the decorators of the kernels.
+
+Python calls one compiled function (`entry`); all others are called by compiled code only and are compiled with it,
+without a wrapper of their own. Such a function called from Python runs interpreted, so that a debugger, a test and a
+coverage report see its lines; with ``NUMBA_DISABLE_JIT=1`` everything does.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import config, njit
+from numba.core.registry import CPUDispatcher
+
+Function = Callable[..., Any]
+
+#: Reductions may be reordered: every error bound used on them holds for any order of summation.
+REORDER = {"reassoc", "contract", "nsz"}
+
+
+class _Inner(CPUDispatcher):  # type: ignore[misc]
+    """A compiled function without a wrapper for Python: called from there it would crash, so it runs interpreted."""
+
+    def __call__(self, *args: Any) -> Any:
+        return self.py_func(*args)
+
+
+def _inner(**options: Any) -> Callable[[Function], Function]:
+    """A decorator for functions called from compiled code only: no Python wrapper, no cache entry of their own."""
+
+    def decorate(function: Function) -> Function:
+        dispatcher = njit(
+            nogil=True, error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
+        )(function)
+        if not config.DISABLE_JIT:
+            dispatcher.__class__ = _Inner
+        return dispatcher  # type: ignore[no-any-return]
+
+    return decorate
+
+
+#: For the function that Python calls: cached on disk, see :mod:`safescreen.kernels.cache`.
+entry = njit(nogil=True, error_model="numpy", _nrt=False, cache=True)
+compiled = _inner()
+reordered = _inner(fastmath=REORDER)
+elementwise = _inner(fastmath={"contract"})

@@ -1,0 +1,53 @@
+"""What a search looks for, compiled: which nodes hold none of it, and what happens to a model that is found.
+
+A goal is a kind and its numbers; the search asks it two questions and knows nothing else about it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from safescreen.kernels.compiling import compiled
+from safescreen.kernels.subproblem import IN
+
+BEST_MODEL = 0
+
+
+class Goal(NamedTuple):
+    """The best model, up to a relative gap."""
+
+    kind: int
+    rel_gap: float
+
+
+class Models(NamedTuple):
+    """The models a worker has found since it was last asked."""
+
+    support: np.ndarray  # (features,): its best model
+    objective: np.ndarray  # [and its objective; infinite if there is none]
+    tried: np.ndarray  # hashes of supports refitted lately
+
+
+def make_models(features: int) -> Models:
+    """No models yet."""
+    return Models(np.zeros(features, np.bool_), np.array([np.inf]), np.zeros(4096, np.uint64))
+
+
+@compiled
+def cutoff(goal, upper):
+    """A node whose bound reaches this holds nothing that is sought, given the objective of the best model known."""
+    if goal.kind == BEST_MODEL:
+        return upper * (1.0 - goal.rel_gap)
+    return np.inf
+
+
+@compiled
+def take_model(goal, models, shared, status, objective):
+    """Deal with a model and its objective, rounded up; whether that changed the cutoff."""
+    if goal.kind != BEST_MODEL or not objective < shared.upper:
+        return False
+    shared.upper = min(shared.upper, objective)
+    models.objective[0] = objective
+    for j in range(status.size):
+        models.support[j] = status[j] == IN
+    return True

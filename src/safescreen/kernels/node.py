@@ -1,0 +1,495 @@
+"""The relaxation of one node, compiled: dual point, safe bound, working set, model step, line search.
+
+A round costs one pass over the *hot* columns (those near the working set); the *cold* ones are looked at only when the
+node is about to be decided, because a bound must cover all of them. The quadratic model's Hessian is a Gram matrix
+shared by all nodes as long as that contracts, and the exact Hessian where it does not.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from safescreen.kernels.columns import add_column, add_columns, correlate, make_dense, reserved_slots
+from safescreen.kernels.compiling import compiled
+from safescreen.kernels.dual_bound import Bound, dual_bound
+from safescreen.kernels.losses import Point, dual_point, largest_curvature, loss_without_model
+from safescreen.kernels.quadratic import (
+    INTERCEPT,
+    RIDGE,
+    Gram,
+    Penalty,
+    Quadratic,
+    load_gram,
+    load_hessian,
+    make_gram,
+    make_quadratic,
+    minimise,
+    penalty_value,
+    water_level,
+)
+from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
+from safescreen.kernels.vectors import clear, copy_into, total
+from safescreen.rounding import UNIT
+from safescreen.tuning import (
+    COOLING_SHARE,
+    HOT_FEATURES,
+    IDLE_ROUNDS,
+    RELAXATION_ROUNDS,
+    SLOW_CONTRACTION,
+    WARMING_SHARE,
+    WORKING_SET_SHARE,
+)
+
+GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE = 0, 1, 2, 3
+"""Strategies of a relaxation, each slower and surer than the one before.
+
+The shared Gram matrix; exact Hessians; exact Hessians whose model is minimised exactly, too; and the largest curvature
+the loss can have, whose steps never overshoot.
+"""
+
+PROGRESS = np.dtype(
+    [
+        ("primal", "f8"),  # objective of the relaxation at the iterate
+        ("bound", "f8"),  # the best bound so far, with the gains that belong to it
+        ("kth_gain", "f8"),
+        ("next_gain", "f8"),
+        ("bound_here", "f8"),  # the bound of the current dual point
+        ("gap", "f8"),  # the gap a round ago
+        ("level", "f8"),  # τ
+        ("intercept", "f8"),
+        ("length", "f8"),  # of the step that is tried
+        ("sharpness", "f8"),  # how exactly the quadratic model is minimised, relative to the gap
+        ("kappa", "i8"),  # places left for free features
+        ("hot", "i8"),  # features looked at in every round
+        ("cold", "i8"),  # and those looked at when a bound is completed
+        ("working", "i8"),  # features and intercept in the working set
+        ("strategy", "i8"),
+        ("idle", "i8"),  # rounds without progress, and how many are allowed
+        ("idle_limit", "i8"),
+        ("work", "i8"),  # multiplications so far, roughly
+        ("refit", "?"),  # nothing is free: this is a ridge regression
+        ("stalled", "?"),
+        ("restarted", "?"),
+    ],
+    align=True,
+)
+"""Where a relaxation stands: a record that its steps read and change by name."""
+
+
+class Node(NamedTuple):
+    """The node at hand: what is decided, the current iterate, and the best dual point seen."""
+
+    status: np.ndarray
+    x: np.ndarray
+    u: np.ndarray
+    step: np.ndarray
+    trial: np.ndarray
+    c: np.ndarray
+    q: np.ndarray
+    best_q: np.ndarray
+    best_alpha: np.ndarray
+    best_x: np.ndarray  # the iterate behind `best_alpha`
+    best_b: np.ndarray  # [and its intercept]
+    hot: np.ndarray  # (features,): looked at in every round, not only when a bound is completed
+    features: np.ndarray
+    cold: np.ndarray
+    scratch: np.ndarray
+    progress: np.ndarray  # [a record of `PROGRESS`]
+    point: Point
+    quadratic: Quadratic
+    gram: Gram
+
+
+class Start(NamedTuple):
+    """Where a relaxation begins, and with which strategy."""
+
+    level: float
+    intercept: float
+    strategy: int
+
+
+class Target(NamedTuple):
+    """When a relaxation may stop."""
+
+    cutoff: float  # the safe bound reaches this: the node is pruned
+    tolerance: float  # the relative duality gap is below this
+    patience: float  # the node is certain to survive, and the gap is this small a part of what the bound lacks
+
+
+class Relaxed(NamedTuple):
+    """A relaxation as far as it was solved; what its node calls best belongs to the bound."""
+
+    primal: float
+    bound: Bound
+    level: float
+    intercept: float
+    exact_hessians: bool  # whether they were needed
+
+
+def make_node(subproblem: Subproblem, hot: np.ndarray, weights: np.ndarray, capacity: int) -> Node:
+    """Allocate the work space of one worker; untouched pages of the large arrays cost no memory."""
+    features, m = subproblem.columns.slot.size, subproblem.y.size
+    x, c, q, best_q, best_x, scratch = np.zeros((6, features))
+    u, step, trial, best_alpha = np.zeros((4, m))
+    return Node(
+        status=np.zeros(features, np.int8),
+        x=x,
+        u=u,
+        step=step,
+        trial=trial,
+        c=c,
+        q=q,
+        best_q=best_q,
+        best_alpha=best_alpha,
+        best_x=best_x,
+        best_b=np.zeros(1),
+        hot=hot.astype(np.bool_),
+        features=np.empty(features, np.int64),
+        cold=np.empty(features, np.int64),
+        scratch=scratch,
+        progress=np.zeros(1, PROGRESS).view(np.recarray),
+        point=Point(*np.empty((6, m))),
+        quadratic=make_quadratic(capacity, m),
+        gram=make_gram(capacity, features, weights),
+    )
+
+
+def make_refit_node(node: Node) -> Node:
+    """A second node for refits in between, sharing the work space that holds nothing between relaxations."""
+    shared = ("step", "trial", "point", "quadratic", "gram")
+    return node._replace(**{name: getattr(node, name).copy() for name in Node._fields if name not in shared})
+
+
+@compiled
+def relax(subproblem, node, start, target):
+    """Solve the node's relaxation from the iterate in ``node`` (``u`` included) until it can be decided."""
+    progress = node.progress[0]
+    begin(subproblem, node, start)
+    penalty = Penalty(
+        subproblem.gamma, subproblem.mu, np.sqrt(subproblem.gamma * subproblem.mu), np.int64(progress.kappa)
+    )
+    for attempt in range(RELAXATION_ROUNDS):
+        try_step(node)
+        dual = dual_point(subproblem, node.trial, node.point)
+        if leads_nowhere(subproblem, progress, dual.loss):
+            restart(subproblem, node)
+            continue
+        level = water_level(node.quadratic, progress.working, penalty)
+        primal = dual.loss + penalty_value(node.quadratic, progress.working, level, penalty)
+        if overshoots(progress, primal):
+            shorten_step(node)
+            continue
+        accept_step(node, primal, dual.shift)
+        evaluate_bound(subproblem, node, dual, target, attempt == RELAXATION_ROUNDS - 1)
+        if is_finished(progress, target):
+            break
+        if not progress.stalled:
+            choose_strategy(progress)
+            model_step(subproblem, node, penalty, target)
+    bound = Bound(progress.bound, progress.kth_gain, progress.next_gain)
+    return Relaxed(progress.primal, bound, progress.level, progress.intercept, progress.strategy >= NEWTON)
+
+
+@compiled
+def begin(subproblem, node, start):
+    """Set a relaxation up: its features, its strategy, and the iterate itself as the first trial."""
+    progress = node.progress[0]
+    decided = split(node)
+    progress.refit = decided == progress.hot + progress.cold
+    progress.strategy = max(start.strategy, NEWTON) if progress.refit else start.strategy
+    progress.idle_limit = 0 if progress.refit else IDLE_ROUNDS
+    progress.kappa = max(subproblem.k - decided, 0)
+    progress.level = start.level
+    progress.intercept = start.intercept
+    progress.primal = np.inf
+    progress.bound = -np.inf
+    progress.kth_gain = 0.0
+    progress.next_gain = 0.0
+    progress.gap = np.inf
+    progress.sharpness = 0.01
+    progress.idle = 0
+    progress.stalled = False
+    progress.restarted = False
+    progress.work = 0
+    stand_still(subproblem, node)
+
+
+@compiled
+def split(node):
+    """List the features not ruled out, hot ones in ``features``, others in ``cold``; returns how many are in."""
+    hot, cold, decided = 0, 0, 0
+    for j in range(node.status.size):
+        if node.status[j] == OUT:
+            continue
+        if node.status[j] == IN:
+            decided += 1
+        if node.hot[j] or node.status[j] == IN or node.x[j] != 0.0:
+            node.features[hot] = j
+            hot += 1
+        else:
+            node.cold[cold] = j
+            cold += 1
+    progress = node.progress[0]
+    progress.hot = hot
+    progress.cold = cold
+    return decided
+
+
+@compiled
+def stand_still(subproblem, node):
+    """Make the iterate the next trial: a working set of what is not zero, and no step."""
+    progress = node.progress[0]
+    gather(node, np.inf, subproblem.intercept, 0.0)
+    clear(node.step)
+    progress.length = 1.0
+
+
+@compiled
+def try_step(node):
+    """The linear predictor after the step, as long as it is now."""
+    length = node.progress[0].length
+    for i in range(node.u.size):
+        node.trial[i] = node.u[i] + length * node.step[i]
+
+
+@compiled
+def leads_nowhere(subproblem, progress, loss):
+    """Whether to begin again with no model: the start is worse than none at all, or stalled before its goal. Once."""
+    if progress.restarted:
+        return False
+    stuck = progress.stalled and progress.primal - progress.bound > 1e-7 * progress.primal
+    return loss > loss_without_model(subproblem.loss) or stuck
+
+
+@compiled
+def restart(subproblem, node):
+    """Begin again with no model; the best bound so far stays."""
+    progress = node.progress[0]
+    progress.restarted = True
+    progress.stalled = False
+    progress.strategy = min(progress.strategy, NEWTON_EXACT)
+    progress.primal = np.inf
+    progress.gap = np.inf
+    progress.intercept = 0.0
+    progress.idle = 0
+    clear(node.x)
+    clear(node.u)
+    stand_still(subproblem, node)
+
+
+@compiled
+def overshoots(progress, primal):
+    """Whether a step must be shortened: it does not decrease the objective, or is no number. Length zero stays."""
+    return not primal <= progress.primal + 4.0 * UNIT * abs(progress.primal) and progress.length > 0.0
+
+
+@compiled
+def shorten_step(node):
+    """Halve the step; one that cannot be made short enough needs a model that never overshoots."""
+    progress, quadratic = node.progress[0], node.quadratic
+    escalate(progress)
+    progress.length = 0.5 * progress.length if progress.length > 1e-3 else 0.0
+    if progress.length == 0.0:
+        if progress.strategy == UPPER_CURVATURE:
+            progress.stalled = True
+        progress.strategy = UPPER_CURVATURE
+    for a in range(progress.working):
+        quadratic.x[a] = quadratic.start[a] + progress.length * quadratic.move[a]
+
+
+@compiled
+def escalate(progress):
+    """The next slower and surer strategy."""
+    if progress.strategy < NEWTON_EXACT:
+        progress.strategy += 1
+
+
+@compiled
+def accept_step(node, primal, shift):
+    """Move the iterate to the trial, and count rounds that brought nothing."""
+    progress, quadratic = node.progress[0], node.quadratic
+    if progress.length > 0.0:
+        progress.strategy = min(progress.strategy, NEWTON_EXACT)
+    idled = primal > progress.primal - 4.0 * UNIT * abs(progress.primal)  # false at first, where inf - inf is nan
+    progress.idle = progress.idle + 1 if idled else 0
+    progress.stalled = progress.stalled or progress.idle > progress.idle_limit
+    progress.primal = primal
+    copy_into(node.u, node.trial)
+    for a in range(progress.working):
+        if quadratic.kind[a] == INTERCEPT:
+            progress.intercept = quadratic.x[a]
+        else:
+            node.x[quadratic.feature[a]] = quadratic.x[a]
+    progress.intercept += shift
+    size = progress.working
+    solving = size * size * (size if progress.strategy >= NEWTON_EXACT else 1)
+    progress.work += (progress.hot + size + 64) * node.u.size + 8 * solving
+
+
+@compiled
+def evaluate_bound(subproblem, node, dual, target, at_last):
+    """The bound of the dual point, completed by the cold features where it may decide the node; keep the best."""
+    progress = node.progress[0]
+    correlate(subproblem.columns, node.features, progress.hot, node.point.alpha, node.c)
+    covered = progress.hot
+    bound = dual_bound(subproblem, node, covered, dual, progress.kappa)
+    complete = progress.cold == 0
+    if not complete and (at_last or progress.stalled or may_decide(progress, bound.value, target)):
+        covered = progress.hot + progress.cold
+        look_at_cold(subproblem, node)
+        bound = dual_bound(subproblem, node, covered, dual, progress.kappa)
+        complete = True
+    progress.bound_here = bound.value
+    if complete and bound.value > progress.bound:
+        keep_best(node, bound, covered)
+
+
+@compiled
+def may_decide(progress, value, target):
+    """Whether a bound over the hot features is good enough for the cold ones to be worth a look."""
+    hope = max(value, progress.bound)
+    enough = max(target.tolerance * progress.primal, target.patience * (target.cutoff - hope))
+    return hope >= target.cutoff or progress.primal - hope <= enough
+
+
+@compiled
+def look_at_cold(subproblem, node):
+    """Correlate the cold features too; those that matter become hot, hot ones that no longer do will be cold next time.
+
+    What matters is how a correlation compares with the one at which a coefficient becomes non-zero. ``features`` then
+    lists the hot ones first and all others behind.
+    """
+    progress, columns = node.progress[0], subproblem.columns
+    hot, cold = progress.hot, progress.cold
+    entering = 2.0 * progress.level / subproblem.gamma
+    correlate(columns, node.cold, cold, node.point.alpha, node.c)
+    for i in range(hot):
+        j = node.features[i]
+        if node.x[j] == 0.0 and abs(node.c[j]) < COOLING_SHARE * entering and node.x.size > HOT_FEATURES:
+            node.hot[j] = False
+    warmed, kept = hot, 0
+    reserved = reserved_slots(columns, subproblem.k)
+    for i in range(cold):
+        j = node.cold[i]
+        if abs(node.c[j]) > WARMING_SHARE * entering and make_dense(columns, j, reserved):
+            node.hot[j] = True
+            node.features[warmed] = j
+            warmed += 1
+        else:
+            node.cold[kept] = j
+            kept += 1
+    for i in range(kept):
+        node.features[warmed + i] = node.cold[i]
+    progress.hot = warmed
+    progress.cold = kept
+
+
+@compiled
+def keep_best(node, bound, covered):
+    """Remember the dual point behind the best bound, and the iterate it belongs to."""
+    progress = node.progress[0]
+    progress.bound = bound.value
+    progress.kth_gain = bound.kth_gain
+    progress.next_gain = bound.next_gain
+    for i in range(covered):
+        node.best_q[node.features[i]] = node.q[node.features[i]]
+    copy_into(node.best_alpha, node.point.alpha)
+    copy_into(node.best_x, node.x)
+    node.best_b[0] = progress.intercept
+
+
+@compiled
+def is_finished(progress, target):
+    """Pruned, solved, out of moves, or certain to survive."""
+    gap = progress.primal - progress.bound
+    if progress.bound >= target.cutoff or gap <= target.tolerance * progress.primal:
+        return True
+    if progress.stalled:
+        return progress.restarted or gap <= 1e-7 * progress.primal
+    survives = progress.primal < target.cutoff and progress.bound > -np.inf
+    return survives and gap <= target.patience * (target.cutoff - progress.bound)
+
+
+@compiled
+def choose_strategy(progress):
+    """Slow contraction asks for exact Hessians, then for an exact minimiser as well, solved ever more sharply."""
+    gap = progress.primal - max(progress.bound_here, progress.bound)
+    if not gap > 0.5 * progress.gap:
+        progress.idle = 0
+    if gap > SLOW_CONTRACTION * progress.gap:
+        escalate(progress)
+        progress.sharpness = max(0.01 * progress.sharpness, 1e-12)
+    progress.gap = gap
+    if progress.refit and gap <= 1e-10 * progress.primal:
+        progress.idle_limit = -1  # so close, one more Newton step reaches what the numbers can hold
+
+
+@compiled
+def model_step(subproblem, node, penalty, target):
+    """Minimise a quadratic model over the working set: the next step."""
+    progress, quadratic, columns = node.progress[0], node.quadratic, subproblem.columns
+    promising = WORKING_SET_SHARE * 2.0 * progress.level / subproblem.gamma
+    gather(node, promising, subproblem.intercept, total(node.point.alpha))
+    size = progress.working
+    if progress.strategy == GRAM:
+        load_gram(columns, quadratic, node.gram, size, total(node.point.curvature))
+    elif progress.strategy == UPPER_CURVATURE:
+        largest = largest_curvature(subproblem.loss)
+        for i in range(node.trial.size):
+            node.trial[i] = largest * subproblem.w[i]
+        load_hessian(columns, quadratic, size, node.trial)
+        progress.work += size * size * node.u.size
+    else:
+        load_hessian(columns, quadratic, size, node.point.curvature)
+        progress.work += size * size * node.u.size
+    gap = max(min(progress.gap, 0.1 * progress.primal), 0.1 * target.tolerance * progress.primal)
+    thorough = progress.strategy >= NEWTON_EXACT
+    progress.level = minimise(quadratic, size, progress.level, penalty, progress.sharpness * gap, thorough)
+    direction(columns, node)
+    progress.length = 1.0
+
+
+@compiled
+def gather(node, threshold, intercept, slope):
+    """Build the working set: decided-in features, non-zeros, and those whose correlation is above the threshold."""
+    progress, quadratic = node.progress[0], node.quadratic
+    size, capacity = 0, quadratic.x.size - 1
+    for i in range(progress.hot):
+        j = node.features[i]
+        kept = node.status[j] == IN or node.x[j] != 0.0 or abs(node.c[j]) > threshold
+        if kept and size < capacity:
+            quadratic.kind[size] = RIDGE if node.status[j] == IN else FREE
+            quadratic.feature[size] = j
+            quadratic.x[size] = node.x[j]
+            quadratic.gradient[size] = -node.c[j]
+            size += 1
+    if intercept:
+        quadratic.kind[size] = INTERCEPT
+        quadratic.x[size] = progress.intercept
+        quadratic.gradient[size] = -slope
+        size += 1
+    for a in range(size):
+        quadratic.start[a] = quadratic.x[a]
+    progress.working = size
+
+
+@compiled
+def direction(columns, node):
+    """The model's step, in coordinates (``quadratic.move``) and in the predictor (``step``)."""
+    quadratic, step = node.quadratic, node.step
+    clear(step)
+    for a in range(node.progress[0].working):
+        move = quadratic.x[a] - quadratic.start[a]
+        quadratic.move[a] = move
+        if move != 0.0:
+            if quadratic.kind[a] == INTERCEPT:
+                for i in range(step.size):
+                    step[i] += move
+            else:
+                add_column(columns, quadratic.feature[a], move, step)
+
+
+@compiled
+def predict(columns, node, b):
+    """Set the node's linear predictor from its iterate."""
+    add_columns(columns, node.x, b, node.u)

@@ -1,0 +1,233 @@
+"""Open nodes in plain arrays: two bits per feature, a sparse warm start, a bound, and a binary heap of their slots.
+
+An `OpenNodes` is a value: it can be stored, split, sent elsewhere and explored there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from safescreen.kernels.columns import make_dense, reserved_slots
+from safescreen.kernels.compiling import compiled
+from safescreen.kernels.subproblem import FREE, IN, OUT
+
+COUNTS = np.dtype(
+    [
+        ("vacant", "i8"),  # slots without a node
+        ("waiting", "i8"),  # nodes on the heap
+        ("most", "i8"),  # nodes beyond which depth comes first
+    ]
+)
+
+
+class OpenNodes(NamedTuple):
+    """Slots of a fixed shape, a stack of free slots and a heap ordered by bound."""
+
+    bound: np.ndarray
+    level: np.ndarray
+    intercept: np.ndarray
+    bits: np.ndarray  # (slots, bytes): two bits per feature
+    parent: np.ndarray  # number of the parent in the log
+    decision: np.ndarray  # what distinguishes the node from it: ±(feature + 1), 0 for nothing
+    length: np.ndarray  # entries in the warm start
+    feature: np.ndarray  # (slots, width)
+    value: np.ndarray
+    vacant: np.ndarray
+    heap: np.ndarray
+    counts: np.ndarray  # [a record of `COUNTS`]
+
+
+PER_NODE = ("bound", "level", "intercept", "bits", "parent", "decision", "length", "feature", "value")
+"""The arrays with one entry per slot."""
+
+
+def make_open_nodes(slots: int, features: int, width: int, most: int) -> OpenNodes:
+    """No open nodes; pages are only touched when nodes are stored. Beyond ``most`` nodes depth comes first."""
+    return OpenNodes(
+        bound=np.empty(slots),
+        level=np.empty(slots),
+        intercept=np.empty(slots),
+        bits=np.empty((slots, (features + 3) // 4), np.uint8),
+        parent=np.empty(slots, np.int64),
+        decision=np.empty(slots, np.int32),
+        length=np.empty(slots, np.int32),
+        feature=np.empty((slots, width), np.int32),
+        value=np.empty((slots, width), np.float32),
+        vacant=np.arange(slots - 1, -1, -1, dtype=np.int32),
+        heap=np.empty(slots, np.int32),
+        counts=np.array([(slots, 0, most)], COUNTS).view(np.recarray),
+    )
+
+
+def count_waiting(nodes: OpenNodes) -> int:
+    """How many nodes are open."""
+    return int(nodes.counts["waiting"][0])
+
+
+def smallest_bound(nodes: OpenNodes) -> float:
+    """The bound of the best open node; infinite if there is none."""
+    return float(nodes.bound[nodes.heap[0]]) if count_waiting(nodes) else np.inf
+
+
+def add_root(nodes: OpenNodes, status: np.ndarray, x: np.ndarray, start: tuple[float, float, float]) -> None:
+    """Store the root, the only node that does not come from a compiled search; ``start``: bound, level, intercept."""
+    counts = nodes.counts[0]
+    slot = nodes.vacant[counts["vacant"] - 1]
+    nonzero = np.flatnonzero(x)[: nodes.feature.shape[1]]
+    nodes.bound[slot], nodes.level[slot], nodes.intercept[slot] = start
+    nodes.parent[slot], nodes.decision[slot] = -1, 0
+    codes = np.where(status == IN, 1, np.where(status == OUT, 2, 0)).astype(np.uint8)
+    codes = np.concatenate([codes, np.zeros(-codes.size % 4, np.uint8)]).reshape(-1, 4)
+    nodes.bits[slot] = codes[:, 0] | codes[:, 1] << 2 | codes[:, 2] << 4 | codes[:, 3] << 6
+    nodes.length[slot] = nonzero.size
+    nodes.feature[slot, : nonzero.size] = nonzero
+    nodes.value[slot, : nonzero.size] = x[nonzero]
+    nodes.heap[0] = slot
+    counts["vacant"] -= 1
+    counts["waiting"] = 1
+
+
+def enlarged(nodes: OpenNodes) -> OpenNodes:
+    """The same open nodes in twice the slots."""
+    old, counts = nodes.bound.size, nodes.counts[0]
+    new = make_open_nodes(2 * old, 4 * nodes.bits.shape[1], nodes.feature.shape[1], int(counts["most"]))
+    for name in PER_NODE:
+        getattr(new, name)[:old] = getattr(nodes, name)
+    vacant = int(counts["vacant"])
+    new.heap[:old] = nodes.heap
+    new.vacant[:old] = np.arange(2 * old - 1, old - 1, -1, dtype=np.int32)
+    new.vacant[old : old + vacant] = nodes.vacant[:vacant]
+    new.counts["vacant"], new.counts["waiting"] = vacant + old, counts["waiting"]
+    return new
+
+
+def split_off(nodes: OpenNodes, idle: OpenNodes) -> OpenNodes:
+    """Move every second open node, in the order of their bounds, to a set that has none; returns that set.
+
+    ``nodes`` keeps the others, ``idle`` gives its slots, enlarged if need be.
+    """
+    counts = nodes.counts[0]
+    slots = nodes.heap[: counts["waiting"]].copy()
+    slots = slots[np.argsort(nodes.bound[slots], kind="stable")]
+    kept, given = slots[0::2], slots[1::2]
+    while idle.counts["vacant"][0] < given.size + 2:
+        idle = enlarged(idle)
+    target = np.arange(given.size, dtype=np.int32)
+    for name in PER_NODE:
+        getattr(idle, name)[target] = getattr(nodes, name)[given]
+    idle.heap[: given.size] = target  # sorted by bound, hence a heap
+    left = idle.bound.size - given.size
+    idle.counts["vacant"], idle.counts["waiting"] = left, given.size
+    idle.vacant[:left] = np.arange(idle.bound.size - 1, given.size - 1, -1, dtype=np.int32)
+    vacant = int(counts["vacant"])
+    nodes.vacant[vacant : vacant + given.size] = given
+    nodes.heap[: kept.size] = kept
+    counts["vacant"], counts["waiting"] = vacant + given.size, kept.size
+    return idle
+
+
+@compiled
+def push(nodes, slot):
+    """Put a filled slot on the heap."""
+    counts = nodes.counts[0]
+    i = counts.waiting
+    counts.waiting += 1
+    while i > 0:
+        parent = (i - 1) // 2
+        if nodes.bound[nodes.heap[parent]] <= nodes.bound[slot]:
+            break
+        nodes.heap[i] = nodes.heap[parent]
+        i = parent
+    nodes.heap[i] = slot
+
+
+@compiled
+def pop(nodes):
+    """Take the slot with the smallest bound off the heap, or the latest, as a rule, when memory is short."""
+    counts = nodes.counts[0]
+    counts.waiting -= 1
+    size = counts.waiting
+    if size > counts.most:
+        return nodes.heap[size]
+    slot = nodes.heap[0]
+    if size > 0:
+        moved = nodes.heap[size]
+        i = 0
+        while True:
+            child = 2 * i + 1
+            if child >= size:
+                break
+            if child + 1 < size and nodes.bound[nodes.heap[child + 1]] < nodes.bound[nodes.heap[child]]:
+                child += 1
+            if nodes.bound[moved] <= nodes.bound[nodes.heap[child]]:
+                break
+            nodes.heap[i] = nodes.heap[child]
+            i = child
+        nodes.heap[i] = moved
+    return slot
+
+
+@compiled
+def release(nodes, slot):
+    """Give the slot of a node that is no longer open back."""
+    counts = nodes.counts[0]
+    nodes.vacant[counts.vacant] = slot
+    counts.vacant += 1
+
+
+@compiled
+def save(nodes, node, bound, parent, decision):
+    """Store the node at hand: its decisions and as much of its iterate as fits."""
+    counts, progress = nodes.counts[0], node.progress[0]
+    counts.vacant -= 1
+    slot = nodes.vacant[counts.vacant]
+    nodes.bound[slot] = bound
+    nodes.parent[slot] = parent
+    nodes.decision[slot] = decision
+    nodes.level[slot] = progress.level
+    nodes.intercept[slot] = progress.intercept
+    pack(node.status, nodes.bits[slot])
+    width, length = nodes.feature.shape[1], 0
+    for j in range(node.x.size):
+        if node.x[j] != 0.0 and length < width:
+            nodes.feature[slot, length] = j
+            nodes.value[slot, length] = node.x[j]
+            length += 1
+    nodes.length[slot] = length
+    push(nodes, slot)
+
+
+@compiled
+def load(subproblem, nodes, node, slot):
+    """Bring a stored node back and free its slot; returns its bound."""
+    unpack(nodes.bits[slot], node.status)
+    for j in range(node.x.size):
+        node.x[j] = 0.0
+    reserved = reserved_slots(subproblem.columns, subproblem.k)
+    for i in range(nodes.length[slot]):
+        feature = np.int64(nodes.feature[slot, i])
+        if node.status[feature] != OUT and make_dense(subproblem.columns, feature, reserved):
+            node.x[feature] = nodes.value[slot, i]
+    progress = node.progress[0]
+    progress.level = nodes.level[slot]
+    progress.intercept = nodes.intercept[slot]
+    release(nodes, slot)
+    return nodes.bound[slot]
+
+
+@compiled
+def pack(status, bits):
+    """Write what is decided about every feature as two bits: 0 free, 1 in, 2 out."""
+    for i in range(bits.size):
+        bits[i] = 0
+    for j in range(status.size):
+        if status[j] != FREE:
+            bits[j >> 2] |= np.uint8((1 if status[j] == IN else 2) << (2 * (j & 3)))
+
+
+@compiled
+def unpack(bits, status):
+    """Read these bits."""
+    for j in range(status.size):
+        code = (bits[j >> 2] >> (2 * (j & 3))) & 3
+        status[j] = FREE if code == 0 else (IN if code == 1 else OUT)

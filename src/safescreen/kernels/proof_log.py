@@ -1,0 +1,101 @@
+"""What a proof needs to know of every node, logged while the search runs; without entries where no proof is wanted."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from safescreen.kernels.compiling import compiled
+
+COUNTS = np.dtype(
+    [
+        ("nodes", "i8"),
+        ("screened", "i8"),  # screening decisions
+        ("entries", "i8"),  # of points
+        ("next_number", "i8"),  # of the next node
+        ("step", "i8"),  # between the numbers of one worker
+    ]
+)
+
+
+class ProofLog(NamedTuple):
+    """Nodes with their parents, decisions and points."""
+
+    counts: np.ndarray  # [a record of `COUNTS`]
+    number: np.ndarray  # (nodes,): the node's own
+    parent: np.ndarray  # (nodes,): the number of its parent, -1 for the root
+    decision: np.ndarray  # (nodes,): what distinguishes it from its parent, as ±(feature + 1), 0 for nothing
+    n_screened: np.ndarray  # (nodes,): screening decisions
+    n_entries: np.ndarray  # (nodes,): entries of its point, -1 if it has none
+    intercept: np.ndarray  # (nodes,): of its point
+    screened: np.ndarray  # decisions, as ±(feature + 1)
+    feature: np.ndarray
+    value: np.ndarray
+
+
+def make_proof_log(nodes: int, entries: int, first: int, step: int) -> ProofLog:
+    """An empty log whose nodes are numbered ``first``, ``first + step``, ..."""
+    return ProofLog(
+        counts=np.array([(0, 0, 0, first, step)], COUNTS).view(np.recarray),
+        number=np.empty(nodes, np.int64),
+        parent=np.empty(nodes, np.int64),
+        decision=np.empty(nodes, np.int32),
+        n_screened=np.empty(nodes, np.int32),
+        n_entries=np.empty(nodes, np.int32),
+        intercept=np.empty(nodes),
+        screened=np.empty(entries, np.int32),
+        feature=np.empty(entries, np.int32),
+        value=np.empty(entries),
+    )
+
+
+def empty_log(log: ProofLog) -> None:
+    """Forget what has been taken over; the numbers go on."""
+    for name in ("nodes", "screened", "entries"):
+        log.counts[name] = 0
+
+
+@compiled
+def is_full(log, features):
+    """Whether the log may lack room for one more node."""
+    if log.intercept.size == 0:
+        return False
+    counts = log.counts[0]
+    entries = max(counts.screened, counts.entries) + features
+    return counts.nodes >= log.intercept.size or entries > log.value.size
+
+
+@compiled
+def log_node(log, parent, decision, node, has_point):
+    """Log a node, with the dual point behind its bound where that adds something; returns its number."""
+    if log.intercept.size == 0:
+        return parent
+    counts = log.counts[0]
+    i, number = counts.nodes, counts.next_number
+    log.number[i] = number
+    log.parent[i] = parent
+    log.decision[i] = decision
+    log.n_screened[i] = 0
+    log.n_entries[i] = -1
+    log.intercept[i] = 0.0
+    if has_point:
+        first = counts.entries
+        for j in range(node.best_x.size):
+            if node.best_x[j] != 0.0:
+                log.feature[counts.entries] = j
+                log.value[counts.entries] = node.best_x[j]
+                counts.entries += 1
+        log.n_entries[i] = counts.entries - first
+        log.intercept[i] = node.best_b[0]
+    counts.nodes += 1
+    counts.next_number += counts.step
+    return number
+
+
+@compiled
+def log_decision(log, decision):
+    """Log what screening decided in the latest node."""
+    if log.intercept.size > 0:
+        counts = log.counts[0]
+        log.screened[counts.screened] = decision
+        counts.screened += 1
+        log.n_screened[counts.nodes - 1] += 1

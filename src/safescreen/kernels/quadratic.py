@@ -1,0 +1,432 @@
+"""The quadratic model of a node over its working set, and its minimiser, compiled.
+
+For a level ``τ`` a free coordinate costs ``2τ|x|/γ`` below ``τ`` and ``x²/γ`` above, up to a constant. A price alone
+fixes ``τ = √(γμ)``, here called ``lowest``; a binding budget makes ``τ`` one extra unknown, found where the fractional
+choices ``z = min(1, |x|/τ)`` just use the budget. Coordinate descent finds out which coordinates are zero, linear and
+quadratic; Newton steps on that face finish the job where descent is slow (weak ridge, correlated columns).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from safescreen.kernels.columns import dot_column, weigh_column
+from safescreen.kernels.compiling import compiled
+from safescreen.kernels.subproblem import FREE
+from safescreen.kernels.vectors import add_multiple, copy_into, factorise, solve_factorised, total
+from safescreen.tuning import GRAM_INFLATION
+
+RIDGE, INTERCEPT = 1, 2  # kinds of coordinates besides FREE: a feature decided in, and the intercept
+
+
+class Quadratic(NamedTuple):
+    """The quadratic model: Hessian, gradient and iterate over the working set, with room to solve on a face."""
+
+    hessian: np.ndarray
+    factor: np.ndarray
+    gradient: np.ndarray
+    x: np.ndarray
+    start: np.ndarray
+    move: np.ndarray
+    kind: np.ndarray
+    feature: np.ndarray
+    face: np.ndarray
+    rhs_fixed: np.ndarray
+    rhs_per_level: np.ndarray
+    scaled: np.ndarray  # (capacity, m): weighted columns while a Hessian is built
+
+
+class Penalty(NamedTuple):
+    """What the coordinates cost: ridge and price, the lowest level, and the budget left for free ones."""
+
+    gamma: float
+    mu: float
+    lowest: float
+    kappa: int
+
+
+class Gram(NamedTuple):
+    """``Aᵀ W A`` at reference weights ``W``, one row per feature that ever was in a working set."""
+
+    matrix: np.ndarray  # (capacity, capacity); row 0 belongs to the intercept
+    slot_of: np.ndarray  # (features,): the feature's row, -1 if none
+    feature_of: np.ndarray  # (capacity,): the row's feature
+    weights: np.ndarray
+    size: np.ndarray  # [rows in use]
+
+
+def make_quadratic(capacity: int, samples: int) -> Quadratic:
+    """Room for a working set of ``capacity`` features and the intercept."""
+    size = capacity + 1
+    gradient, x, start, move, rhs_fixed, rhs_per_level = np.empty((6, size))
+    return Quadratic(
+        hessian=np.empty((size, size)),
+        factor=np.empty((size, size)),
+        gradient=gradient,
+        x=x,
+        start=start,
+        move=move,
+        kind=np.empty(size, np.int8),
+        feature=np.empty(size, np.int64),
+        face=np.empty(size, np.int64),
+        rhs_fixed=rhs_fixed,
+        rhs_per_level=rhs_per_level,
+        scaled=np.empty((size, samples)),
+    )
+
+
+def make_gram(capacity: int, features: int, weights: np.ndarray) -> Gram:
+    """An empty Gram matrix at the given weights."""
+    size = capacity + 1
+    return Gram(
+        matrix=np.empty((size, size)),
+        slot_of=np.full(features, -1, np.int64),
+        feature_of=np.full(size, -1, np.int64),
+        weights=weights.copy(),
+        size=np.zeros(1, np.int64),
+    )
+
+
+@compiled
+def water_level(quadratic, size, penalty):
+    """The level ``τ`` at which the free coordinates of ``quadratic.x`` use exactly the budget, at least the lowest."""
+    kappa, lowest = penalty.kappa, penalty.lowest
+    nonzero, mass = 0, 0.0
+    for a in range(size):
+        if quadratic.kind[a] == FREE and quadratic.x[a] != 0.0:
+            nonzero += 1
+            mass += abs(quadratic.x[a])
+    if nonzero <= kappa:
+        return lowest
+    level = mass / kappa
+    while True:  # each pass moves coordinates above the level out of the linear part: finite and monotone
+        above, below = 0, 0.0
+        for a in range(size):
+            if quadratic.kind[a] == FREE:
+                if abs(quadratic.x[a]) > level:
+                    above += 1
+                else:
+                    below += abs(quadratic.x[a])
+        if above >= kappa:
+            break
+        lower = below / (kappa - above)
+        if not lower < level * (1.0 - 1e-14):
+            break
+        level = lower
+    return max(level, lowest)
+
+
+@compiled
+def penalty_value(quadratic, size, level, penalty):
+    """Ridge and price of ``quadratic.x`` at the fractional choice ``z = min(1, |x| / τ)``."""
+    value = 0.0
+    for a in range(size):
+        t = abs(quadratic.x[a])
+        if quadratic.kind[a] != INTERCEPT and (t >= level or quadratic.kind[a] != FREE):
+            if t > 0.0 or quadratic.kind[a] != FREE:
+                value += t * t / penalty.gamma + penalty.mu
+        elif quadratic.kind[a] == FREE and t > 0.0:
+            value += t * level / penalty.gamma + penalty.mu * t / level
+    return value
+
+
+@compiled
+def sweep(quadratic, size, level, gamma):
+    """One pass of coordinate descent at a fixed level; returns the largest decrease by a coordinate."""
+    ridge = 2.0 / gamma
+    slope = level * ridge
+    largest = 0.0
+    for a in range(size):
+        h = quadratic.hessian[a, a]
+        unpenalised = h * quadratic.x[a] - quadratic.gradient[a]
+        if quadratic.kind[a] == FREE:
+            strength = abs(unpenalised)
+            if strength <= slope:
+                value = 0.0
+            else:
+                value = (strength - slope) / h if strength - slope < h * level else strength / (h + ridge)
+                value = value if unpenalised > 0.0 else -value
+        elif quadratic.kind[a] == RIDGE:
+            value = unpenalised / (h + ridge)
+        else:
+            value = unpenalised / h if h > 0.0 else quadratic.x[a]
+        move = value - quadratic.x[a]
+        if move != 0.0:
+            quadratic.x[a] = value
+            add_multiple(quadratic.gradient[:size], move, quadratic.hessian[a, :size])
+            largest = max(largest, (h + ridge) * move * move)
+    return largest
+
+
+@compiled
+def budget_misfit(quadratic, size, level, penalty):
+    """How much of the budget the coordinates overuse at this level, and a Newton proposal for the level."""
+    ridge = 2.0 / penalty.gamma
+    used, slope, linear = 0.0, 0.0, 0
+    smallest, strongest = np.inf, 0.0
+    for a in range(size):
+        if quadratic.kind[a] != FREE:
+            continue
+        t = abs(quadratic.x[a])
+        if t == 0.0:
+            strongest = max(strongest, abs(quadratic.gradient[a]))
+        elif t > level:
+            used += 1.0
+            smallest = min(smallest, t)
+        else:
+            linear += 1
+            used += t / level
+            slope += t / (level * level) + ridge / (max(quadratic.hessian[a, a], 1e-300) * level)
+    misfit = used - penalty.kappa
+    if linear > 0:
+        proposal = min(max(level + misfit / slope, 0.5 * level), 2.0 * level)
+    elif misfit > 0.0:
+        proposal = smallest * (1.0 + 1e-12)
+    elif misfit < 0.0:
+        proposal = min(level, strongest / ridge)
+    else:
+        proposal = level
+    return misfit, proposal
+
+
+@compiled
+def budget_met(misfit, level, penalty, tolerance):
+    """Whether the budget is used closely enough: within a per cent, and at a cost below the tolerance."""
+    price = max(level * level / penalty.gamma - penalty.mu, 0.0)
+    return abs(misfit) <= 0.01 * penalty.kappa and abs(misfit) * price <= tolerance
+
+
+@compiled
+def face_system(quadratic, size, level, gamma):
+    """Assemble and factorise the linear system of the current face; returns its size, and the kinds in it.
+
+    ``rhs_fixed`` solves the system at level zero, ``rhs_per_level`` is the change of the solution per unit of level.
+    """
+    ridge = 2.0 / gamma
+    face, factor = quadratic.face, quadratic.factor
+    count, n_linear, n_quadratic = 0, 0, 0
+    for a in range(size):
+        t = abs(quadratic.x[a])
+        if quadratic.kind[a] == FREE:
+            if t == 0.0:
+                continue
+            if t > level:
+                n_quadratic += 1
+            else:
+                n_linear += 1
+        face[count] = a
+        count += 1
+    for i in range(count):
+        a = face[i]
+        for other in range(i + 1):
+            factor[i, other] = quadratic.hessian[a, face[other]]
+        quadratic.rhs_fixed[i] = -quadratic.gradient[a]
+        quadratic.rhs_per_level[i] = 0.0
+        if quadratic.kind[a] == RIDGE or (quadratic.kind[a] == FREE and abs(quadratic.x[a]) > level):
+            factor[i, i] += ridge
+            quadratic.rhs_fixed[i] -= ridge * quadratic.x[a]
+        elif quadratic.kind[a] == FREE:
+            quadratic.rhs_per_level[i] = -ridge if quadratic.x[a] > 0.0 else ridge
+    if count > 0:
+        factorise(factor, count)
+        solve_factorised(factor, count, quadratic.rhs_fixed)
+        if n_linear > 0:
+            solve_factorised(factor, count, quadratic.rhs_per_level)
+    return count, n_linear, n_quadratic
+
+
+@compiled
+def face_step(quadratic, size, level, penalty):
+    """Newton step on the current face, up to the first sign change; returns the level and whether it is exact.
+
+    While the budget binds (the level is above the lowest) the level is an unknown of the system; a lowest level equal
+    to it holds it. Exact means that the model's minimiser over the working set has been reached.
+    """
+    gamma, lowest, kappa = penalty.gamma, penalty.lowest, penalty.kappa
+    count, n_linear, n_quadratic = face_system(quadratic, size, level, gamma)
+    if count == 0:
+        return level, True
+    face, step = quadratic.face, quadratic.rhs_fixed
+    target = level
+    if level > lowest and n_linear > 0 and kappa > n_quadratic:
+        fixed, moving = 0.0, 0.0
+        for i in range(count):
+            a = face[i]
+            if quadratic.kind[a] == FREE and abs(quadratic.x[a]) <= level:
+                sign = 1.0 if quadratic.x[a] > 0.0 else -1.0
+                fixed += sign * (quadratic.x[a] + quadratic.rhs_fixed[i])
+                moving += sign * quadratic.rhs_per_level[i]
+        target = fixed / (kappa - n_quadratic - moving)
+        if not target > lowest:
+            target = lowest
+    length, blocking = 1.0, -1
+    for i in range(count):
+        a = face[i]
+        step[i] += target * quadratic.rhs_per_level[i]
+        if quadratic.kind[a] == FREE and abs(quadratic.x[a]) <= level:
+            after = quadratic.x[a] + step[i]
+            if after * quadratic.x[a] <= 0.0 and quadratic.x[a] / (quadratic.x[a] - after) < length:
+                length, blocking = quadratic.x[a] / (quadratic.x[a] - after), a
+    exact = blocking < 0
+    new_level = level + length * (target - level)
+    for i in range(count):
+        a = face[i]
+        was_linear = abs(quadratic.x[a]) <= level
+        before = quadratic.x[a]
+        quadratic.x[a] = 0.0 if a == blocking else before + length * step[i]
+        if quadratic.x[a] != before:
+            add_multiple(quadratic.gradient[:size], quadratic.x[a] - before, quadratic.hessian[a, :size])
+        if quadratic.kind[a] == FREE:
+            t = abs(quadratic.x[a])
+            if (t > new_level * (1.0 + 1e-10)) if was_linear else (t < new_level * (1.0 - 1e-10)):
+                exact = False
+    slope = (2.0 / gamma) * new_level * (1.0 + 1e-10) + 1e-300
+    for a in range(size):
+        if quadratic.kind[a] == FREE and quadratic.x[a] == 0.0 and abs(quadratic.gradient[a]) > slope:
+            exact = False
+    return new_level, exact
+
+
+@compiled
+def minimise_at_level(quadratic, size, level, penalty, tolerance, thorough):
+    """Minimise the model at a fixed level: coordinate descent and face steps in turn. Monotone, hence safe.
+
+    Descent that has become slow looks like descent that has converged: a ``thorough`` minimisation ends with a face
+    step.
+    """
+    held = Penalty(penalty.gamma, penalty.mu, level, size)  # the level is no unknown here
+    attempts = 30 + min(4 * size, 40_000_000 // (size * size * size + 1)) if thorough else 30
+    for _attempt in range(attempts):
+        for _ in range(5 + size // 4):  # as much work as the face step that follows
+            if sweep(quadratic, size, level, penalty.gamma) * size <= tolerance:
+                if not thorough:
+                    return
+                break
+        level, exact = face_step(quadratic, size, level, held)
+        if exact:
+            return
+
+
+@compiled
+def minimise(quadratic, size, level, penalty, tolerance, thorough):
+    """Minimise the quadratic model, penalty included; returns the level of its minimiser."""
+    free = 0
+    for a in range(size):
+        if quadratic.kind[a] == FREE:
+            free += 1
+    if free == 0:
+        face_step(quadratic, size, level, penalty)
+        return level
+    if free <= penalty.kappa and level <= penalty.lowest:
+        minimise_at_level(quadratic, size, level, penalty, tolerance, thorough)
+        return level
+    level, found = descend_with_level(quadratic, size, level, penalty, tolerance, thorough)
+    return level if found else bracket_level(quadratic, size, level, penalty, tolerance)
+
+
+@compiled
+def descend_with_level(quadratic, size, level, penalty, tolerance, thorough):
+    """Descent with the level adjusted on the way: enough almost always. Returns the level, and whether it was."""
+    kappa, lowest = penalty.kappa, penalty.lowest
+    for _attempt in range(4):
+        for _ in range(10 + size // 4):
+            largest = sweep(quadratic, size, level, penalty.gamma)
+            misfit, proposal = budget_misfit(quadratic, size, level, penalty)
+            if misfit <= 0.0 and level <= lowest:
+                misfit = 0.0
+            if largest * size <= tolerance and budget_met(misfit, level, penalty, tolerance):
+                if not thorough:
+                    return level, True
+                break
+            if misfit != 0.0:
+                level = max(proposal, lowest)
+        level, exact = face_step(quadratic, size, level, penalty)
+        if exact:
+            misfit, proposal = budget_misfit(quadratic, size, level, penalty)
+            if abs(misfit) <= 1e-9 * kappa or (misfit <= 0.0 and level <= lowest):
+                return level, True
+    return level, False
+
+
+@compiled
+def bracket_level(quadratic, size, level, penalty, tolerance):
+    """The misfit falls as the level rises: bracket its root, minimising in between; returns the level."""
+    lowest = penalty.lowest
+    low, high = 0.0, np.inf
+    thorough = size > 0  # always: a constant would be another type, and a second compiled copy of the minimiser
+    for attempt in range(60):
+        minimise_at_level(quadratic, size, level, penalty, 0.1 * tolerance, thorough)
+        misfit, proposal = budget_misfit(quadratic, size, level, penalty)
+        if (misfit <= 0.0 and level <= lowest) or budget_met(misfit, level, penalty, tolerance):
+            break
+        if misfit > 0.0:
+            low = max(low, level)
+        else:
+            high = min(high, level)
+        level = max(proposal, lowest)
+        if level <= low or level >= high or attempt % 4 == 3:
+            level = max(2.0 * low, lowest) if high == np.inf else 0.5 * (low + high)
+        if high < np.inf and high - low <= 1e-14 * high:
+            break
+    return max(level, lowest)
+
+
+@compiled
+def load_gram(columns, quadratic, gram, size, curvature):
+    """Fill the model's Hessian from the shared Gram matrix, scaled to the total ``curvature`` at hand.
+
+    The matrix is completed where a feature is new to it; when it is full, it is begun anew.
+    """
+    fresh = 0
+    for a in range(size):
+        if quadratic.kind[a] != INTERCEPT and gram.slot_of[quadratic.feature[a]] < 0:
+            fresh += 1
+    if gram.size[0] == 0 or gram.size[0] + fresh > gram.matrix.shape[0]:
+        for i in range(1, gram.size[0]):
+            gram.slot_of[gram.feature_of[i]] = -1
+        gram.matrix[0, 0] = total(gram.weights)
+        gram.size[0] = 1
+    for a in range(size):
+        if quadratic.kind[a] != INTERCEPT and gram.slot_of[quadratic.feature[a]] < 0:
+            extend_gram(columns, gram, quadratic.feature[a], quadratic.scaled[0])
+    scale = GRAM_INFLATION * curvature / gram.matrix[0, 0]
+    slot = quadratic.face
+    for a in range(size):
+        slot[a] = 0 if quadratic.kind[a] == INTERCEPT else gram.slot_of[quadratic.feature[a]]
+    for a in range(size):
+        line = gram.matrix[slot[a]]
+        for other in range(size):
+            quadratic.hessian[a, other] = scale * line[slot[other]]
+
+
+@compiled
+def extend_gram(columns, gram, j, scaled):
+    """Give feature ``j`` a row of the Gram matrix."""
+    i = gram.size[0]
+    weigh_column(columns, j, gram.weights, scaled)
+    gram.matrix[i, 0] = total(scaled)
+    gram.matrix[0, i] = gram.matrix[i, 0]
+    gram.slot_of[j] = i
+    gram.feature_of[i] = j
+    gram.size[0] = i + 1
+    for other in range(1, i + 1):
+        value = dot_column(columns, gram.feature_of[other], scaled)
+        gram.matrix[i, other] = value
+        gram.matrix[other, i] = value
+
+
+@compiled
+def load_hessian(columns, quadratic, size, curvature):
+    """Fill the model's Hessian at the current iterate: true Newton steps."""
+    for a in range(size):
+        scaled = quadratic.scaled[a]
+        if quadratic.kind[a] == INTERCEPT:
+            copy_into(scaled, curvature)
+            for other in range(a + 1):
+                quadratic.hessian[a, other] = total(quadratic.scaled[other])
+                quadratic.hessian[other, a] = quadratic.hessian[a, other]
+            continue
+        weigh_column(columns, quadratic.feature[a], curvature, scaled)
+        for other in range(a + 1):
+            quadratic.hessian[a, other] = dot_column(columns, quadratic.feature[a], quadratic.scaled[other])
+            quadratic.hessian[other, a] = quadratic.hessian[a, other]

@@ -1,0 +1,22 @@
+"""What a search is about, as the compiled solver sees it: columns, labels, weights and the problem's numbers."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from safescreen.design.columns import Columns
+
+FREE, IN, OUT = 0, 1, -1  # what is decided about a feature
+
+
+class Subproblem(NamedTuple):
+    """A problem restricted to the columns that may matter."""
+
+    columns: Columns
+    y: np.ndarray
+    w: np.ndarray
+    gamma: float
+    mu: float
+    k: int
+    intercept: bool
+    loss: int  # see `safescreen.kernels.losses`

@@ -1,0 +1,126 @@
+"""Small compiled building blocks: sums, Cholesky, selection. Elementary linear algebra on plain arrays."""
+
+import numpy as np
+
+from safescreen.kernels.compiling import compiled, reordered
+
+
+@reordered
+def dot(a, b):
+    """Inner product, summed in whatever order is fastest."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@reordered
+def total(a):
+    """Sum of an array, in whatever order is fastest."""
+    result = 0.0
+    for i in range(a.size):
+        result += a[i]
+    return result
+
+
+@reordered
+def absolute_total(a):
+    """Sum of absolute values."""
+    result = 0.0
+    for i in range(a.size):
+        result += abs(a[i])
+    return result
+
+
+@reordered
+def add_multiple(target, factor, a):
+    """``target += factor * a`` in place."""
+    for i in range(target.size):
+        target[i] += factor * a[i]
+
+
+@reordered
+def copy_into(target, source):
+    """Copy an array; plain assignment would compile checks that can never fail."""
+    for i in range(target.size):
+        target[i] = source[i]
+
+
+@reordered
+def clear(a):
+    """Set an array to zero."""
+    for i in range(a.size):
+        a[i] = 0.0
+
+
+@compiled
+def kth_and_next_largest(values, count, k):
+    """The k-th and the (k+1)-th largest of ``values[:count]`` (0 where there is none); reorders ``values``."""
+    if k <= 0:
+        largest = 0.0
+        for i in range(count):
+            largest = max(largest, values[i])
+        return 0.0, largest
+    if count < k:
+        return 0.0, 0.0
+    low, high, goal = 0, count - 1, k - 1
+    while low < high:  # quickselect, descending
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if goal <= j:
+            high = j
+        elif goal >= i:
+            low = i
+        else:
+            break
+    next_value = 0.0
+    for i in range(k, count):
+        next_value = max(next_value, values[i])
+    return values[k - 1], next_value
+
+
+@reordered
+def factorise(matrix, size):
+    """Cholesky factor in place (lower triangle), with negligible pivots blocked.
+
+    A pivot that vanishes against its diagonal belongs to a direction without curvature (duplicated columns): a huge
+    pivot instead makes the solution leave that coordinate where it is.
+    """
+    for a in range(size):
+        diagonal = matrix[a, a]
+        pivot = diagonal
+        for i in range(a):
+            pivot -= matrix[a, i] * matrix[a, i]
+        if pivot <= 1e-13 * diagonal or pivot <= 0.0:
+            pivot = 1e100
+        pivot = np.sqrt(pivot)
+        matrix[a, a] = pivot
+        for b in range(a + 1, size):
+            value = matrix[b, a]
+            for i in range(a):
+                value -= matrix[b, i] * matrix[a, i]
+            matrix[b, a] = value / pivot
+
+
+@reordered
+def solve_factorised(factor, size, rhs):
+    """Solve with the Cholesky factor, in place of the right-hand side."""
+    for a in range(size):
+        value = rhs[a]
+        for i in range(a):
+            value -= factor[a, i] * rhs[i]
+        rhs[a] = value / factor[a, a]
+    for a in range(size - 1, -1, -1):
+        value = rhs[a] / factor[a, a]
+        rhs[a] = value
+        for i in range(a):
+            rhs[i] -= factor[a, i] * value

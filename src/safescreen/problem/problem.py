@@ -1,0 +1,321 @@
+"""The problem: data, price, budget and ridge, checked once and never changed.
+
+    min  Σ_i w_i log(1 + exp(-y_i (A_i x + b))) + ‖x‖²/γ + μ ‖x‖₀    subject to  ‖x‖₀ ≤ k
+
+``A`` is the matrix as given, or its standardised form; ``x`` and ``b`` belong to ``A``, while users see
+``coef`` and ``intercept`` in the units of their own data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.design import Design, make_design
+from safescreen.problem.loss import LOGISTIC, Loss
+from safescreen.problem.validation import (
+    check_budget,
+    check_decisions,
+    check_features,
+    check_flag,
+    check_gamma,
+    check_labels,
+    check_matrix,
+    check_names,
+    check_price,
+    check_weights,
+)
+from safescreen.rounding import UNIT
+
+Features = int | str | Iterable[int | str]
+
+
+class Problem:
+    """Sparse logistic regression with a price per feature, a budget of features, or both.
+
+    Parameters
+    ----------
+    X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
+        Any real dtype and memory order. Arrays are referenced, not copied, and must not be changed while the
+        problem is in use; sparse matrices are never densified. The column names of a frame are kept.
+    y : array-like of shape (n_samples,)
+        Any two labels; the larger one is the positive class.
+    mu : float, optional
+        Price of a feature, at least 0. Without it a feature is free.
+    k : int, optional
+        Budget of features, at least 1. Without it there is no limit.
+    gamma : float, default 1.0
+        Ridge parameter, positive: the penalty is ``‖x‖²/gamma``, so small values shrink more.
+    sample_weight : array-like of shape (n_samples,), optional
+        Non-negative weights, normalised to sum to one; a row of weight zero counts as absent.
+    fit_intercept : bool, default False
+        Whether to add an unpenalised intercept.
+    standardize : bool, default False
+        Whether to centre the features and scale them to unit variance, without copying the matrix.
+        Constant columns are then excluded.
+    include, exclude : feature or iterable of features, optional
+        Features decided beforehand, by index or by column name. Included features pay their price and count
+        in the budget whatever their coefficient.
+    feature_names : iterable of str, optional
+        One name per feature, for data without column names of its own (or instead of them).
+
+    Attributes
+    ----------
+    design : Design
+        The matrix.
+    y : ndarray of shape (n_samples,)
+        Labels as -1.0 and 1.0.
+    weights : ndarray of shape (n_samples,)
+        Sample weights, summing to one.
+    classes : ndarray of shape (2,)
+        The original labels of -1 and 1.
+    mu : float
+        Price, 0.0 if there is none.
+    k : int
+        Budget, at most `n_features`.
+    gamma : float
+        Ridge parameter.
+    fit_intercept, standardize : bool
+        As given.
+    include, exclude : ndarray of int
+        The user's choices as sorted indices.
+    feature_names : ndarray of str, or None
+        Names of the features, if there are any.
+    n_samples, n_features : int
+        Shape of ``X``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        One sentence that names the argument, the value and what is allowed.
+
+    Examples
+    --------
+    >>> import safescreen as ss
+    >>> X, y, _ = ss.datasets.make_sparse_logistic(50, 20, 3, 1.0, random_state=0)
+    >>> ss.Problem(X, y, k=3)
+    Problem(50 samples, 20 features, k=3, gamma=1)
+    """
+
+    loss: Loss = LOGISTIC
+    design: Design
+    y: FloatArray
+    weights: FloatArray
+    classes: npt.NDArray[Any]
+    mu: float
+    k: int
+    gamma: float
+    fit_intercept: bool
+    standardize: bool
+    include: IndexArray
+    exclude: IndexArray
+    feature_names: npt.NDArray[np.object_] | None
+    n_samples: int
+    n_features: int
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        mu: float | None = None,
+        k: int | None = None,
+        gamma: float = 1.0,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        fit_intercept: bool = False,
+        standardize: bool = False,
+        include: Features = (),
+        exclude: Features = (),
+        feature_names: Iterable[str] | None = None,
+    ) -> None:
+        if mu is None and k is None:
+            raise ValueError("mu and k are both None, but a price mu >= 0, a budget k >= 1 or both are needed.")
+        price, budget, ridge = check_price(mu), check_budget(k), check_gamma(gamma)
+        matrix, names = check_matrix(X)
+        n_samples, n_features = matrix.shape
+        names = names if feature_names is None else check_names(feature_names, n_features)
+        weights = check_weights(sample_weight, n_samples)
+        labels, classes = check_labels(y, weights)
+        included = check_features("include", include, n_features, names)
+        excluded = check_features("exclude", exclude, n_features, names)
+        check_decisions(included, excluded, budget)
+        standardized = check_flag("standardize", standardize)
+        vars(self).update(
+            design=make_design(matrix, weights, standardized),
+            y=labels,
+            weights=weights,
+            classes=classes,
+            mu=price,
+            k=n_features if budget is None else min(budget, n_features),
+            gamma=ridge,
+            fit_intercept=check_flag("fit_intercept", fit_intercept),
+            standardize=standardized,
+            include=included,
+            exclude=excluded,
+            feature_names=names,
+            n_samples=n_samples,
+            n_features=n_features,
+        )
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"Problem is immutable, so {name} cannot be set: make a new Problem instead.")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"Problem is immutable, so {name} cannot be deleted.")
+
+    def __repr__(self) -> str:
+        terms = [f"{self.n_samples} samples", f"{self.n_features} features"]
+        if self.mu > 0.0:
+            terms.append(f"mu={self.mu:g}")
+        if self.k < self.n_features or self.mu == 0.0:
+            terms.append(f"k={self.k}")
+        terms.append(f"gamma={self.gamma:g}")
+        terms += [f"{name}=True" for name in ("fit_intercept", "standardize") if getattr(self, name)]
+        terms += [
+            f"{name}={len(getattr(self, name))} feature(s)"
+            for name in ("include", "exclude")
+            if len(getattr(self, name))
+        ]
+        return f"Problem({', '.join(terms)})"
+
+    def _repr_html_(self) -> str:
+        from safescreen.cards import problem_card
+
+        return problem_card(self)
+
+    @cached_property
+    def included(self) -> BoolArray:
+        """Mask of the features the user includes."""
+        mask = np.zeros(self.n_features, dtype=np.bool_)
+        mask[self.include] = True
+        return mask
+
+    @cached_property
+    def excluded(self) -> BoolArray:
+        """Mask of the features the user excludes, and of constant columns unless the user includes them."""
+        mask: BoolArray = self.design.constant & ~self.included
+        mask[self.exclude] = True
+        return mask
+
+    @cached_property
+    def fingerprint(self) -> dict[str, str]:
+        """SHA-256 of matrix, labels and weights: what a proof knows its data by."""
+        parts: dict[str, npt.NDArray[Any]] = {"labels": self.y.astype(np.int8), "weights": self.weights}
+        prints = {name: hashlib.sha256(part.data).hexdigest() for name, part in parts.items()}
+        return {"matrix": self.design.fingerprint, **prints}
+
+    def with_parameters(self, *, mu: float | None = None, k: int | None = None, gamma: float | None = None) -> Problem:
+        """The same data with another price, budget or ridge.
+
+        Everything that depends on the matrix alone (means, scales, norms, error bounds) is shared, not computed again.
+
+        Parameters
+        ----------
+        mu : float, optional
+            New price; by default the old one.
+        k : int, optional
+            New budget; by default the old one.
+        gamma : float, optional
+            New ridge parameter; by default the old one.
+
+        Returns
+        -------
+        Problem
+            A new problem; this one is unchanged.
+        """
+        changes: dict[str, Any] = {}
+        if mu is not None:
+            changes["mu"] = check_price(mu)
+        if k is not None:
+            budget = check_budget(k)
+            check_decisions(self.include, self.exclude, budget)
+            changes["k"] = self.n_features if budget is None else min(budget, self.n_features)
+        if gamma is not None:
+            changes["gamma"] = check_gamma(gamma)
+        variant = object.__new__(Problem)
+        vars(variant).update({**vars(self), **changes})
+        return variant
+
+    def names(self, indices: npt.ArrayLike) -> list[str]:
+        """Names of these features: column names where there are any, else ``x0``, ``x1``, ..."""
+        chosen = np.asarray(indices, dtype=np.int64).reshape(-1).tolist()
+        if self.feature_names is None:
+            return [f"x{j}" for j in chosen]
+        return [str(self.feature_names[j]) for j in chosen]
+
+    def objective(self, coef: npt.ArrayLike, intercept: float = 0.0) -> float:
+        """The full objective of a model: loss, ridge and price, rounded up.
+
+        The value is never below the one in real arithmetic, so that it is a valid upper bound on the optimum
+        whenever the model respects the budget. For ordinary data it is about 1e-14 (relative) above it.
+
+        Parameters
+        ----------
+        coef : array-like of shape (n_features,)
+            Coefficients in the units of the data.
+        intercept : float, default 0.0
+            Intercept in the units of the data; with ``standardize=True`` it carries the centring.
+
+        Returns
+        -------
+        float
+            Upper bound on the objective, tight up to rounding.
+        """
+        coef = self._check_coef(coef)
+        if not math.isfinite(intercept):
+            raise ValueError(f"intercept is {intercept!r}, but must be a finite number.")
+        support = np.flatnonzero(coef)
+        x = coef[support] * self.design.scales[support]
+        predictor, error = self._centred_predictor(support, coef[support], x, float(intercept))
+        loss = self.loss.value_above(self.y, self.weights, predictor, error)
+        ridge = math.fsum((x * x).tolist()) / self.gamma * (1.0 + 8.0 * UNIT)
+        priced = np.union1d(support, self.include).size if self.include.size else support.size
+        price = self.mu * priced * (1.0 + 2.0 * UNIT)
+        return math.nextafter(math.fsum((loss, ridge, price)), math.inf) * (1.0 + 4.0 * UNIT)
+
+    def to_data_units(self, x: npt.ArrayLike, b: float = 0.0) -> tuple[FloatArray, float]:
+        """Translate a model of the (standardised) matrix into coefficients and intercept for the raw data."""
+        coef = np.asarray(x, dtype=np.float64) / self.design.scales
+        support = np.flatnonzero(coef)
+        offsets = self.design.means[support] * coef[support]
+        return coef, math.fsum((float(b), *(-offsets).tolist()))
+
+    def _check_coef(self, coef: npt.ArrayLike) -> FloatArray:
+        values = np.asarray(coef, dtype=np.float64)
+        if values.shape != (self.n_features,):
+            raise ValueError(f"coef has shape {values.shape}, but ({self.n_features},) is needed.")
+        if not np.isfinite(values).all():
+            raise ValueError("coef contains NaN or infinity, but finite numbers are needed.")
+        return values
+
+    def _centred_predictor(
+        self, support: IndexArray, coef: FloatArray, x: FloatArray, intercept: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """``A x + b`` on the support, and a bound on its error per sample.
+
+        Working with centred columns avoids the cancellation between large means and the intercept. Without a
+        fitted intercept ``b`` is zero but for the rounding of the intercept that carries the centring: it is
+        taken as zero, and the error covers both readings.
+        """
+        offsets = self.design.means[support] * coef
+        b = math.fsum((intercept, *offsets.tolist()))
+        b_error = 4.0 * UNIT * (abs(intercept) + math.fsum(np.abs(offsets).tolist()))
+        if not self.fit_intercept and abs(b) <= b_error:
+            b, b_error = 0.0, 2.0 * b_error
+        block = self.design.columns(support)
+        predictor = block @ x + b
+        magnitude = np.abs(block, out=block) @ np.abs(x) + abs(b)
+        return predictor, (support.size + 8) * UNIT * magnitude + 2.0 * b_error
+
+
+def check_problem(problem: Any) -> None:
+    """Refuse anything but a `Problem` with one sentence."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem is a {type(problem).__name__}, but must be a Problem.")

@@ -1,0 +1,292 @@
+"""Input checks: each wrong input gets one sentence naming the argument, the value and what is allowed.
+
+Wording follows scikit-learn where it has a sentence of its own, since that is what users search for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from safescreen.arrays import FloatArray, IndexArray
+from safescreen.design.memory import CHUNK_ENTRIES
+from safescreen.problem.frames import Names, frame_to_matrix, is_frame
+
+LARGEST_VALUE = 1e150
+"""Entries beyond this would overflow when squared."""
+
+
+def check_price(mu: Any) -> float:
+    """The price of a feature, 0.0 for None."""
+    return 0.0 if mu is None else _check_real("mu", mu, "a finite number >= 0", lambda value: value >= 0.0)
+
+
+def check_gamma(gamma: Any) -> float:
+    """The ridge parameter."""
+    return _check_real("gamma", gamma, "a finite number > 0", lambda value: value > 0.0)
+
+
+def _check_real(name: str, value: Any, allowed: str, accepts: Any) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} is {value!r} of type {type(value).__name__}, but must be {allowed}.")
+    number = float(value)
+    if not (math.isfinite(number) and accepts(number)):
+        raise ValueError(f"{name} is {number!r}, but must be {allowed}.")
+    return number
+
+
+def check_budget(k: Any) -> int | None:
+    """The budget of features, None for no limit."""
+    if k is None:
+        return None
+    if isinstance(k, bool | np.bool_) or not isinstance(k, numbers.Integral):
+        raise TypeError(f"k is {k!r} of type {type(k).__name__}, but must be an integer >= 1.")
+    if k < 1:
+        raise ValueError(f"k is {int(k)}, but must be an integer >= 1.")
+    return int(k)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """A boolean option."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} is {value!r} of type {type(value).__name__}, but must be True or False.")
+    return bool(value)
+
+
+def check_matrix(X: Any) -> tuple[Any, Names | None]:
+    """The matrix as a real dense array or SciPy sparse matrix with finite entries, and its column names."""
+    names: Names | None = None
+    if is_frame(X):
+        X, names = frame_to_matrix(X)
+    matrix = X if sparse.issparse(X) else _as_dense(X)
+    _check_dtype(matrix.dtype)
+    _check_shape(matrix.shape)
+    if matrix.dtype.itemsize > 8:  # longdouble, or a platform's own extended type
+        matrix = matrix.astype(np.float64)
+    _check_finite(_stored_values(matrix))
+    return matrix, names
+
+
+def _as_dense(X: Any) -> npt.NDArray[Any]:
+    if np.ma.is_masked(X):
+        raise ValueError("X is a masked array with masked entries, but missing values are not allowed.")
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"X cannot be read as a two-dimensional array of numbers ({error}).") from None
+
+
+def _check_dtype(dtype: np.dtype[Any]) -> None:
+    allowed = f"X has dtype {dtype}, but only boolean, integer and real floating-point dtypes are allowed."
+    if dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {allowed}")
+    if dtype.kind not in "biuf":
+        raise TypeError(allowed)
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(shape)}D array instead: X has shape {shape}, reshape it with "
+            "X.reshape(-1, 1) if it is a single feature or X.reshape(1, -1) if it is a single sample."
+        )
+    for count, what in zip(shape, ("sample", "feature"), strict=True):
+        if count == 0:
+            raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) in X while a minimum of 1 is required.")
+
+
+def _stored_values(matrix: Any) -> npt.NDArray[Any]:
+    """All values of a dense array, or the stored ones of a sparse matrix."""
+    if not sparse.issparse(matrix):
+        return np.asarray(matrix)
+    return np.asarray(matrix.data if matrix.format in ("csc", "csr", "coo", "bsr") else matrix.tocoo().data)
+
+
+def _check_finite(values: npt.NDArray[Any]) -> None:
+    """Look for NaN, infinity and overflow in one cheap pass, and for which of them only if there is any.
+
+    A sum of squares is finite only if all its terms are: one BLAS call instead of a mask of the matrix.
+    """
+    if values.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = all(math.isfinite(np.vdot(piece, piece)) for piece in _pieces(values))
+    if finite:
+        return
+    if any(np.isnan(piece).any() for piece in _pieces(values)):
+        raise ValueError("Input X contains NaN.")
+    largest = max(float(np.abs(piece).max()) for piece in _pieces(values))
+    if not math.isfinite(largest):
+        raise ValueError("Input X contains infinity or a value too large for dtype('float64').")
+    raise ValueError(f"X has an entry of magnitude {largest:g}, but at most {LARGEST_VALUE:g} is allowed.")
+
+
+def _pieces(values: npt.NDArray[Any]) -> Iterable[FloatArray]:
+    """The values as flat float64 arrays; views for contiguous float64, small copies for the rest."""
+    if values.flags.c_contiguous or values.flags.f_contiguous:
+        flat = values.ravel(order="K")
+        step = flat.size if flat.dtype == np.float64 else CHUNK_ENTRIES
+        return (flat[i : i + step].astype(np.float64, copy=False) for i in range(0, flat.size, max(step, 1)))
+    lines = values if abs(values.strides[0]) >= abs(values.strides[-1]) else values.T
+    step = max(CHUNK_ENTRIES // max(lines[0].size, 1), 1)
+    return (lines[i : i + step].astype(np.float64).ravel() for i in range(0, len(lines), step))
+
+
+def check_weights(sample_weight: Any, n_samples: int) -> FloatArray:
+    """Sample weights normalised to sum to one, equal if there are none."""
+    if sample_weight is None:
+        return np.full(n_samples, 1.0 / n_samples)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"sample_weight of type {type(sample_weight).__name__} cannot be read as numbers, but must be a "
+            "one-dimensional array of non-negative numbers."
+        ) from None
+    weights = _check_vector("sample_weight", weights, n_samples)
+    if np.isnan(weights).any():
+        raise ValueError("Input sample_weight contains NaN.")
+    if np.isinf(weights).any():
+        raise ValueError("Input sample_weight contains infinity or a value too large for dtype('float64').")
+    smallest, largest = weights.min(), weights.max()
+    if smallest < 0.0:
+        raise ValueError(f"sample_weight has the negative value {smallest:g}, but weights must be >= 0.")
+    if largest == 0.0:
+        raise ValueError("sample_weight is zero for all samples, but at least one weight must be positive.")
+    weights = weights / largest  # first, so that no sum overflows or vanishes
+    return np.asarray(weights / math.fsum(weights.tolist()))
+
+
+def _check_vector(name: str, values: npt.NDArray[Any], n_samples: int) -> npt.NDArray[Any]:
+    """One entry per sample; a single column is as good as a vector."""
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.ravel()
+    if values.ndim != 1:
+        raise ValueError(f"{name} has shape {values.shape}, but must be a 1d array of shape ({n_samples},).")
+    if values.size != n_samples:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"X has {n_samples}, but {name} has {values.size}."
+        )
+    return values
+
+
+def check_labels(y: Any, weights: FloatArray) -> tuple[FloatArray, npt.NDArray[Any]]:
+    """Labels as -1.0 and 1.0, and the two original ones; rows of weight zero have no say."""
+    labels = _check_vector("y", _label_array(y), weights.size)
+    _check_no_missing(labels)
+    classes = _sorted_classes(labels if weights.min() > 0.0 else labels[weights > 0.0])
+    if classes.size == 1:
+        raise ValueError(
+            "y must have samples of two classes, but the data contains only one class "
+            f"(counting rows of positive weight): {classes[0]!s}."
+        )
+    if classes.size > 2:
+        shown = ", ".join(str(label) for label in classes[:5]) + (", ..." if classes.size > 5 else "")
+        raise ValueError(
+            f"y has {classes.size} classes ({shown}), but exactly two are allowed; for more, wrap an "
+            "estimator in sklearn.multiclass.OneVsRestClassifier."
+        )
+    return np.where(labels == classes[1], 1.0, -1.0), classes
+
+
+def _label_array(y: Any) -> npt.NDArray[Any]:
+    if y is None:
+        raise ValueError("y is None, but must be an array with one of two labels per sample.")
+    if isinstance(y, list | tuple) and any(isinstance(label, str) for label in y):
+        y = np.array(y, dtype=object)  # else NumPy would turn numbers among strings into strings
+    try:
+        labels = np.asarray(y)
+    except ValueError as error:
+        raise ValueError(f"y cannot be read as an array of labels ({error}).") from None
+    if labels.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: y has dtype {labels.dtype}, but must have two real labels.")
+    return labels
+
+
+def _check_no_missing(labels: npt.NDArray[Any]) -> None:
+    """NaN, None, NaT and the like; all of them but None differ from themselves or refuse to be compared."""
+    if labels.dtype.kind in "biuUS":
+        return
+    if labels.dtype.kind == "O":
+        missing = any(label is None or type(label).__name__ == "NAType" or label != label for label in labels)
+    else:
+        missing = bool((labels != labels).any())
+    if missing:
+        raise ValueError("Input y contains NaN.")
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
+
+
+def _sorted_classes(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    try:
+        return np.unique(labels)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise TypeError(f"y mixes labels of types {', '.join(kinds)}, but two labels of one type are needed.") from None
+
+
+def check_names(feature_names: Any, n_features: int) -> Names:
+    """One string per feature."""
+    if isinstance(feature_names, str) or not isinstance(feature_names, Iterable):
+        raise TypeError(f"feature_names is {feature_names!r}, but must be an iterable of {n_features} names.")
+    names = np.array([str(name) for name in feature_names], dtype=object)
+    if names.size != n_features:
+        raise ValueError(f"feature_names has {names.size} names, but X has {n_features} features.")
+    return names
+
+
+def check_features(name: str, value: Any, n_features: int, names: Names | None) -> IndexArray:
+    """Features given by index or column name, as sorted indices without duplicates."""
+    if isinstance(value, str | numbers.Integral):
+        value = (value,)
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{name} is {value!r}, but must be a feature or an iterable of features.")
+    return np.unique(np.array([_feature_index(name, item, n_features, names) for item in value], dtype=np.int64))
+
+
+def _feature_index(name: str, item: Any, n_features: int, names: Names | None) -> int:
+    if isinstance(item, str):
+        return _named_feature(name, item, n_features, names)
+    if isinstance(item, bool | np.bool_) or not isinstance(item, numbers.Integral):
+        raise TypeError(
+            f"{name} contains {item!r} of type {type(item).__name__}, but only indices and names are allowed."
+        )
+    index = int(item)
+    if not 0 <= index < n_features:
+        raise ValueError(f"{name} contains the index {index}, but indices must be from 0 to {n_features - 1}.")
+    return index
+
+
+def _named_feature(name: str, item: str, n_features: int, names: Names | None) -> int:
+    if names is None:
+        raise ValueError(
+            f"{name} contains the name {item!r}, but there are no feature names: indices from 0 to "
+            f"{n_features - 1} are allowed."
+        )
+    matches = np.flatnonzero(names == item)
+    if matches.size == 1:
+        return int(matches[0])
+    if matches.size > 1:
+        raise ValueError(f"{name} contains the name {item!r}, but {matches.size} features have it: use an index.")
+    close = difflib.get_close_matches(item, names.tolist(), n=1, cutoff=0.0)
+    raise ValueError(
+        f"{name} contains the unknown name {item!r}, but only feature names are allowed: did you mean {close[0]!r}?"
+    )
+
+
+def check_decisions(include: IndexArray, exclude: IndexArray, budget: int | None) -> None:
+    """The user's decisions must leave at least one feasible model."""
+    both = np.intersect1d(include, exclude)
+    if both.size:
+        shown = ", ".join(map(str, both[:5].tolist())) + (", ..." if both.size > 5 else "")
+        raise ValueError(f"include and exclude share the feature(s) {shown}, but must be disjoint.")
+    if budget is not None and include.size > budget:
+        raise ValueError(f"include has {include.size} features, but the budget k={budget} allows at most {budget}.")

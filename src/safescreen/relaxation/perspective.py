@@ -1,0 +1,192 @@
+"""The root relaxation: a small dense block of columns, enlarged until no column outside it matters.
+
+The compiled node solver works on the block alone. One full pass over the matrix then bounds the whole problem and
+shows which columns the block lacks; two or three passes are enough. A weak ridge makes nearly every column look
+promising at the start, so the price is then lowered in steps from one at which few are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from safescreen import kernels
+from safescreen.arrays import FloatArray, IndexArray
+from safescreen.kernels import GRAM, IN, Start, Target
+from safescreen.kernels.node import make_node
+from safescreen.problem import Problem
+from safescreen.relaxation.bounds import Bound, Fixings, bound_at, sharp_bound_at
+from safescreen.relaxation.restriction import restricted
+from safescreen.tuning import FIRST_BLOCK, ROOT_RETRIES
+
+_NO_COLUMNS = np.empty(0, np.int64)
+_MOST_BLOCKS = 60  # solves per price; far fewer are needed
+
+
+@dataclass(frozen=True)
+class Root:
+    """The root relaxation as the solver uses it: in the units of the (standardised) matrix."""
+
+    value: float
+    bound: Bound
+    x: FloatArray
+    b: float
+    level: float
+
+
+def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
+    """Solve the perspective relaxation to a relative gap of about ``tolerance``, where the numbers allow it."""
+    return _RootSolve(problem, tolerance).run()
+
+
+class _RootSolve:
+    """One solve of the root: the block at hand, the iterate, and the best bound so far."""
+
+    def __init__(self, problem: Problem, tolerance: float) -> None:
+        self.problem = problem
+        self.tolerance = tolerance
+        self.fixings = Fixings.given(problem)
+        strength = np.where(self.fixings.free, np.abs(_first_correlations(problem)), 0.0)
+        kappa = problem.k - problem.include.size
+        self.level, self.prices = _start(problem, strength, kappa)
+        promising = np.flatnonzero(strength > 0.75 * 2.0 * self.level / problem.gamma)
+        columns = _strongest(promising, strength, max(FIRST_BLOCK, min(2 * kappa, 256)))
+        self.complete = columns.size == promising.size
+        self.block = _Block(problem, self.fixings, _joined(columns, problem.include))
+        self.x, self.b, self.value = np.zeros(problem.n_features), 0.0, np.inf
+        self.bound: Bound | None = None
+        self.retries = 0
+
+    def run(self) -> Root:
+        """Solve for one price after the other, the problem's own at last."""
+        for price in self.prices[:-1]:
+            self._approach(price)
+        self._finish(self.prices[-1])
+        assert self.bound is not None, "every solve takes a bound"
+        return Root(self.value, self.bound, self.x, self.b, self.level)
+
+    def _approach(self, price: float) -> None:
+        """Roughly, at a higher price: for the columns that matter there, and a start for the next price."""
+        for _ in range(_MOST_BLOCKS):
+            trial = self._solve(price, 1e-3)
+            if not self._enlarge(trial):
+                self.retries += 1
+                return
+
+    def _finish(self, price: float) -> None:
+        """At the problem's own price: until the gap is closed, or nothing more helps."""
+        accuracy = self.tolerance if self.complete else 1e-3
+        for _ in range(_MOST_BLOCKS):
+            trial = self._solve(price, accuracy)
+            bound = self._best_bound()
+            if self.value - bound.value <= self.tolerance * abs(self.value):
+                return
+            if self._enlarge(trial):
+                gap = (self.value - bound.value) / abs(self.value)
+                accuracy = max(self.tolerance, min(accuracy, 0.02 * gap))
+                continue
+            self.retries += 1
+            if accuracy <= self.tolerance and self.retries > ROOT_RETRIES:
+                sharp = sharp_bound_at(self.problem, self.fixings, bound.dual)
+                self.bound = sharp if sharp.value > bound.value else bound
+                return
+            accuracy = self.tolerance
+
+    def _solve(self, price: float, accuracy: float) -> Bound:
+        """Solve over the block, and bound the whole problem: one pass over the matrix."""
+        self.value, alpha, self.b, self.level = self.block.solve(price, self.x, (self.b, self.level), accuracy)
+        trial = bound_at(self.problem, self.fixings, _dual_of(self.problem, alpha))
+        self.bound = trial if self.bound is None or trial.value > self.bound.value else self.bound
+        return trial
+
+    def _best_bound(self) -> Bound:
+        assert self.bound is not None, "every solve takes a bound"
+        return self.bound
+
+    def _enlarge(self, trial: Bound) -> bool:
+        """Take in the columns that this bound shows to be missing; whether there are any."""
+        missing = _missing(self.problem, self.fixings, self.block.columns, trial, self.level)
+        if missing.size == 0:
+            return False
+        columns = _joined(self.block.columns, missing)
+        del self.block  # two of them need not lie side by side
+        self.block = _Block(self.problem, self.fixings, columns)
+        return True
+
+
+def _first_correlations(problem: Problem) -> FloatArray:
+    """Correlations at the dual point of the model without features."""
+    p = problem.loss.null_dual(problem.y, problem.weights, problem.fit_intercept)
+    return problem.design.correlations(problem.y * (problem.weights * p))
+
+
+def _start(problem: Problem, strength: FloatArray, kappa: int) -> tuple[float, list[float]]:
+    """A first level, and the prices to solve for one after the other."""
+    lowest = float(np.sqrt(problem.gamma * problem.mu))
+    crowd = min(max(2 * kappa, 64), 256, strength.size)
+    ordered = np.sort(strength)[::-1]
+    level = lowest
+    if 0 < kappa < strength.size:
+        level = max(level, 0.5 * problem.gamma * float(ordered[kappa]))
+    prices = [problem.mu]
+    crowded = 0.25 * problem.gamma * float(ordered[crowd - 1]) ** 2
+    while prices[0] < 0.1 * crowded and kappa >= crowd and len(prices) < 40:
+        prices.insert(0, max(prices[0] * 8.0, 1e-6 * crowded))
+    if len(prices) > 1:
+        level = float(np.sqrt(problem.gamma * prices[0]))
+    return level, prices
+
+
+class _Block:
+    """The columns at hand, gathered once, and the compiled solver's work space for them."""
+
+    def __init__(self, problem: Problem, fixings: Fixings, columns: IndexArray) -> None:
+        self.columns = columns
+        self._subproblem = restricted(problem, columns)
+        self._node = make_node(self._subproblem, np.ones(columns.size), problem.weights, columns.size)
+        self._node.status[fixings.included[columns]] = IN
+
+    def solve(
+        self, price: float, x: FloatArray, start: tuple[float, float], tolerance: float
+    ) -> tuple[float, FloatArray, float, float]:
+        """Solve the relaxation over the block from the iterate in ``x``, which is updated in place.
+
+        ``start`` holds intercept and level; the result is the value, the best dual point, intercept and level.
+        """
+        subproblem, node = self._subproblem._replace(mu=price), self._node
+        b, level = start
+        node.x[:] = x[self.columns]
+        node.u[:] = node.x @ subproblem.columns.dense + b
+        level = max(level, float(np.sqrt(subproblem.gamma * price)))
+        relaxed = kernels.relax(subproblem, node, Start(level, b, GRAM), Target(np.inf, 0.5 * tolerance, 0.0))
+        x[self.columns] = node.x
+        return relaxed.primal, node.best_alpha, relaxed.intercept, relaxed.level
+
+
+def _dual_of(problem: Problem, alpha: FloatArray) -> FloatArray:
+    """The dual point ``p`` behind ``α = w y p``; rows of weight zero do not matter."""
+    mass = problem.weights
+    return np.divide(problem.y * alpha, mass, out=np.zeros_like(alpha), where=mass > 0.0)
+
+
+def _missing(problem: Problem, fixings: Fixings, block: IndexArray, bound: Bound, level: float) -> IndexArray:
+    """Columns that matter at this level and are not in the block."""
+    strength = np.where(fixings.free, np.abs(bound.correlation), 0.0)
+    strength[block] = 0.0
+    needed = 2.0 * level / problem.gamma
+    if not (strength > needed * (1.0 + 1e-12)).any():
+        return _NO_COLUMNS
+    return _strongest(np.flatnonzero(strength > 0.95 * needed), strength, max(FIRST_BLOCK, block.size))
+
+
+def _joined(columns: IndexArray, others: IndexArray) -> IndexArray:
+    """Both, sorted, each once."""
+    return np.union1d(columns, others) if others.size else np.sort(columns)
+
+
+def _strongest(columns: IndexArray, strength: FloatArray, most: int) -> IndexArray:
+    """The ``most`` columns with the strongest strength."""
+    if columns.size <= most:
+        return columns
+    return columns[np.argpartition(-strength[columns], most)[:most]]

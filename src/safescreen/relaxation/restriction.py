@@ -1,0 +1,31 @@
+"""A problem restricted to some of its columns, as the compiled solver sees it."""
+
+from __future__ import annotations
+
+from safescreen.arrays import BoolArray, IndexArray
+from safescreen.design import Columns
+from safescreen.kernels import Subproblem
+from safescreen.problem import Problem
+
+
+def restricted(problem: Problem, indices: IndexArray) -> Subproblem:
+    """These columns, all held dense: for short work on few of them."""
+    return _subproblem(problem, problem.design.dense_columns(indices))
+
+
+def restricted_for_search(problem: Problem, indices: IndexArray, needed: BoolArray) -> Subproblem:
+    """These columns, held as suits a long search; those ``needed`` are looked at from the start."""
+    return _subproblem(problem, problem.design.search_columns(indices, needed))
+
+
+def _subproblem(problem: Problem, columns: Columns) -> Subproblem:
+    return Subproblem(
+        columns=columns,
+        y=problem.y,
+        w=problem.weights,
+        gamma=problem.gamma,
+        mu=problem.mu,
+        k=problem.k,
+        intercept=problem.fit_intercept,
+        loss=problem.loss.code,
+    )

@@ -1,0 +1,128 @@
+"""Fitted models to and from JSON files: the scikit-learn side of `safescreen.saving.record`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from safescreen.estimators import L0LogisticRegression
+from safescreen.saving.record import FORMAT, VERSION, Record, UnusableError
+from safescreen.search.solution import Solution
+
+__all__ = ["FORMAT", "VERSION", "load_model", "save_model"]
+
+
+def save_model(model: L0LogisticRegression | Solution, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a JSON file.
+
+    The file appears complete or not at all: it is written under a temporary name in the same folder and then renamed.
+
+    Parameters
+    ----------
+    model : L0LogisticRegression or Solution
+        A fitted estimator, or what `solve` returned. Of a solution's problem the price, budget, ridge, intercept and
+        standardisation are kept; sample weights and features decided beforehand are not.
+    path : str or path-like
+        Where to write; an existing file is replaced.
+
+    Raises
+    ------
+    TypeError
+        If `model` is something else.
+    ValueError
+        If the labels are neither numbers, booleans nor strings, so that JSON cannot hold them.
+    sklearn.exceptions.NotFittedError
+        If the estimator is not fitted.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import safescreen as ss
+    >>> X, y, _ = ss.datasets.make_sparse_logistic(50, 20, 3, 1.0, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ss.save_model(ss.solve(ss.Problem(X, y, k=3)), os.path.join(folder, "model.json"))
+    ...     ss.load_model(os.path.join(folder, "model.json")).support_.size
+    3
+    """
+    _as_record(model).write(Path(path))
+
+
+def load_model(path: str | os.PathLike[str]) -> L0LogisticRegression:
+    """Read a model written by `save_model`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    L0LogisticRegression
+        A fitted estimator whose predictions equal those of the saved one bit for bit. Its ``solution_`` is None.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, truncated, of another kind or from a newer version; the message says which.
+    OSError
+        If the file cannot be read.
+    """
+    path = Path(path)
+    record = Record.read(path)
+    try:
+        return _restore(record)
+    except UnusableError as problem:
+        raise ValueError(f"{path} cannot be loaded: {problem}.") from None
+
+
+def _as_record(model: Any) -> Record:
+    """What to store of a solution or a fitted estimator."""
+    if isinstance(model, Solution):
+        return Record.from_solution(model)
+    if not isinstance(model, L0LogisticRegression):
+        raise TypeError(f"model is a {type(model).__name__}, but must be an L0LogisticRegression or a Solution.")
+    check_is_fitted(model)
+    return Record(
+        parameters=model.get_params(deep=False),
+        n_features=model.n_features_in_,
+        feature_names=getattr(model, "feature_names_in_", None),
+        classes=model.classes_,
+        support=model.support_,
+        coefficients=model.coef_[0, model.support_],
+        intercept=float(model.intercept_[0]),
+        objective=model.objective_,
+        lower_bound=model.lower_bound_,
+        gap=model.gap_,
+        status=model.status_,
+        n_iter=model.n_iter_,
+        encoding=getattr(model, "_encoding", None) if model.solution_ is None else None,  # a new fit has none
+    )
+
+
+def _restore(record: Record) -> L0LogisticRegression:
+    """The fitted estimator."""
+    known = set(L0LogisticRegression._get_param_names())
+    if set(record.parameters) != known:
+        wrong = ", ".join(sorted(known ^ set(record.parameters)))
+        raise UnusableError(f"it is damaged (missing or unknown parameters: {wrong})")
+    estimator = L0LogisticRegression(**record.parameters)
+    estimator.n_features_in_ = record.n_features
+    if record.feature_names is not None:
+        estimator.feature_names_in_ = record.feature_names
+    estimator.classes_ = record.classes
+    estimator.support_ = record.support
+    estimator.coef_ = np.zeros((1, record.n_features))
+    estimator.coef_[0, record.support] = record.coefficients
+    estimator.intercept_ = np.array([record.intercept])
+    estimator.objective_ = record.objective
+    estimator.lower_bound_ = record.lower_bound
+    estimator.gap_ = record.gap
+    estimator.status_ = record.status
+    estimator.n_iter_ = record.n_iter
+    estimator.solution_ = None
+    estimator._encoding = record.encoding
+    return estimator

@@ -1,0 +1,318 @@
+"""The model file: JSON, readable by people and other programs, and safe to open, unlike pickles.
+
+Only what prediction and an honest account need is written: the coefficients of the chosen features, labels, names,
+parameters, the proof in numbers, and how features were made from the columns of a file. Floating-point numbers are
+written so that they come back bit for bit. Nothing here needs scikit-learn, so that the command line starts quickly.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from safescreen import __version__
+from safescreen.search.solution import Solution
+
+FORMAT = "safescreen-model"
+VERSION = 1
+"""Raised whenever a reader of the previous version would misread a file."""
+
+_LABEL_KINDS = "biufUO"
+ENTRIES: dict[str, tuple[type, ...]] = {
+    "parameters": (dict,),
+    "n_features": (int,),
+    "feature_names": (list, type(None)),
+    "classes": (dict,),
+    "support": (list,),
+    "coefficients": (list,),
+    "intercept": (float,),
+    "objective": (float,),
+    "lower_bound": (float,),
+    "gap": (float,),
+    "status": (str,),
+    "n_iter": (int,),
+}
+"""What every file has, and as what."""
+
+ENCODING = "encoding"
+"""What only files written by the command line have: how to make features from the columns of a file."""
+
+
+class UnusableError(Exception):
+    """Why a file cannot be used, as the end of a sentence."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    parameters : dict
+        The estimator's parameters.
+    n_features : int
+        Number of features.
+    feature_names : ndarray of str, optional
+        Their names.
+    classes : ndarray of shape (2,)
+        The labels.
+    support : ndarray of int
+        The chosen features.
+    coefficients : ndarray of float
+        Their coefficients, in the units of the data.
+    intercept, objective, lower_bound, gap, status, n_iter
+        As of the fitted estimator.
+    encoding : dict, optional
+        How features are made from the columns of a file, in the words of `safescreen.tables.Encoding.to_json`.
+    """
+
+    parameters: dict[str, Any]
+    n_features: int
+    feature_names: npt.NDArray[np.object_] | None
+    classes: npt.NDArray[Any]
+    support: npt.NDArray[np.int64]
+    coefficients: npt.NDArray[np.float64]
+    intercept: float
+    objective: float
+    lower_bound: float
+    gap: float
+    status: str
+    n_iter: int
+    encoding: dict[str, Any] | None = None
+
+    @classmethod
+    def from_solution(
+        cls,
+        solution: Solution,
+        *,
+        rel_gap: float = 1e-4,
+        time_limit: float | None = None,
+        n_threads: int = 1,
+        encoding: dict[str, Any] | None = None,
+    ) -> Record:
+        """What to keep of a solution: sample weights and features decided beforehand are not."""
+        problem = solution.problem
+        parameters = {
+            "class_weight": None,
+            "fit_intercept": problem.fit_intercept,
+            "gamma": problem.gamma,
+            "k": problem.k,
+            "mu": problem.mu if problem.mu > 0.0 else None,
+            "n_threads": n_threads,
+            "rel_gap": rel_gap,
+            "standardize": problem.standardize,
+            "time_limit": time_limit,
+            "verbose": 0,
+            "warm_start": False,
+        }
+        return cls(
+            parameters=parameters,
+            n_features=problem.n_features,
+            feature_names=problem.feature_names,
+            classes=problem.classes,
+            support=solution.support,
+            coefficients=solution.coef[solution.support],
+            intercept=solution.intercept,
+            objective=solution.objective,
+            lower_bound=solution.lower_bound,
+            gap=solution.gap,
+            status=solution.status,
+            n_iter=max(solution.nodes, 1),
+            encoding=encoding,
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Record:
+        """The record in a file.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, truncated, of another kind or from a newer version; the message says which.
+        OSError
+            If the file cannot be read.
+        """
+        try:
+            return cls._restored(_checked(_parsed(path)))
+        except UnusableError as problem:
+            raise ValueError(f"{path} cannot be loaded: {problem}.") from None
+
+    def write(self, path: Path) -> None:
+        """Write the file: it appears complete or not at all."""
+        content = self._content()
+        document = {"format": FORMAT, "version": VERSION, "sha256": digest(content), **content}
+        _write(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def _content(self) -> dict[str, Any]:
+        """All that is stored, in types that JSON has."""
+        content = {
+            "safescreen": __version__,
+            "parameters": _plain_parameters(self.parameters),
+            "n_features": int(self.n_features),
+            "feature_names": None if self.feature_names is None else [str(name) for name in self.feature_names],
+            "classes": _plain_labels(self.classes),
+            "support": self.support.tolist(),
+            "coefficients": self.coefficients.tolist(),
+            "intercept": float(self.intercept),
+            "objective": float(self.objective),
+            "lower_bound": float(self.lower_bound),
+            "gap": float(self.gap),
+            "status": str(self.status),
+            "n_iter": int(self.n_iter),
+        }
+        return content if self.encoding is None else {**content, ENCODING: self.encoding}
+
+    @classmethod
+    def _restored(cls, content: dict[str, Any]) -> Record:
+        names = None if content["feature_names"] is None else _names(content)
+        labels = _labels(content["classes"])
+        support, coefficients = _coefficients(content)
+        encoding = content.get(ENCODING)
+        if encoding is not None and not isinstance(encoding, dict):
+            raise UnusableError(f"it is damaged (entry {ENCODING!r} is a {type(encoding).__name__})")
+        return cls(
+            parameters=_parameters(content["parameters"]),
+            n_features=content["n_features"],
+            feature_names=names,
+            classes=labels,
+            support=support,
+            coefficients=coefficients,
+            intercept=content["intercept"],
+            objective=content["objective"],
+            lower_bound=content["lower_bound"],
+            gap=content["gap"],
+            status=content["status"],
+            n_iter=content["n_iter"],
+            encoding=encoding,
+        )
+
+
+def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters without NumPy scalars; a dict of class weights becomes pairs, since JSON keys are strings."""
+    plain = {name: _plain(value) for name, value in parameters.items()}
+    if isinstance(plain["class_weight"], dict):
+        plain["class_weight"] = [[_plain(key), _plain(value)] for key, value in plain["class_weight"].items()]
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _plain_labels(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    """Labels with their dtype, so that predictions have the same type after loading."""
+    labels = [_plain(label) for label in classes.tolist()]
+    if classes.dtype.kind not in _LABEL_KINDS or not all(
+        isinstance(label, bool | int | float | str) for label in labels
+    ):
+        raise ValueError(
+            f"The labels {labels} of dtype {classes.dtype} cannot be written as JSON: fit with numbers, booleans or "
+            "strings as labels."
+        )
+    return {"dtype": classes.dtype.str, "labels": labels}
+
+
+def digest(content: dict[str, Any]) -> str:
+    """A checksum of the values rather than the text, so that reformatting a file does no harm."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _write(path: Path, text: str) -> None:
+    """Write next to the target and rename, so that no reader ever sees half a file."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _parsed(path: Path) -> Any:
+    """The file as JSON."""
+    try:
+        return json.loads(path.read_bytes().decode("utf-8"))
+    except UnicodeDecodeError:
+        raise UnusableError("it is not a text file, let alone a safescreen model") from None
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise UnusableError(f"it is not JSON, or truncated ({error})") from None
+
+
+def _checked(document: Any) -> dict[str, Any]:
+    """The content of a document of our kind, version and checksum, with entries of the right types."""
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise UnusableError(f'it is not a safescreen model (no "format": "{FORMAT}")')
+    version = document.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise UnusableError(f"it is damaged (version {version!r})")
+    if version > VERSION:
+        raise UnusableError(
+            f"it has format version {version}, but this safescreen ({__version__}) reads versions up to {VERSION}: "
+            "update safescreen"
+        )
+    for name, types in ENTRIES.items():
+        if name not in document:
+            raise UnusableError(f"it is damaged (no entry {name!r})")
+        if not isinstance(document[name], types) or isinstance(document[name], bool):
+            raise UnusableError(f"it is damaged (entry {name!r} is a {type(document[name]).__name__})")
+    content = {name: value for name, value in document.items() if name not in ("format", "version", "sha256")}
+    try:
+        expected = digest(content)
+    except ValueError:
+        raise UnusableError("it is damaged (a number is not finite)") from None
+    if document.get("sha256") != expected:
+        raise UnusableError("it is damaged (its checksum does not match)")
+    return content
+
+
+def _parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The estimator's parameters, class weights as a dict again."""
+    if not isinstance(parameters.get("class_weight"), list):
+        return parameters
+    try:
+        return {**parameters, "class_weight": dict(parameters["class_weight"])}
+    except (TypeError, ValueError):
+        raise UnusableError("it is damaged (class_weight is no list of pairs)") from None
+
+
+def _names(content: dict[str, Any]) -> npt.NDArray[np.object_]:
+    names = content["feature_names"]
+    if len(names) != content["n_features"] or not all(isinstance(name, str) for name in names):
+        raise UnusableError(f"it is damaged ({content['n_features']} feature names are needed)")
+    return np.array(names, dtype=object)
+
+
+def _labels(classes: dict[str, Any]) -> npt.NDArray[Any]:
+    """The two labels in their own dtype."""
+    try:
+        dtype = np.dtype(classes["dtype"])
+        labels = np.array(classes["labels"], dtype=dtype)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise UnusableError("it is damaged (the labels cannot be read)") from None
+    if dtype.kind not in _LABEL_KINDS or labels.shape != (2,):
+        raise UnusableError("it is damaged (two labels are needed)")
+    return labels
+
+
+def _coefficients(content: dict[str, Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """The chosen features and their coefficients."""
+    support, values, size = content["support"], content["coefficients"], content["n_features"]
+    if size < 1:
+        raise UnusableError(f"it is damaged ({size} features)")
+    if len(support) != len(values) or not all(type(j) is int and 0 <= j < size for j in support):
+        raise UnusableError(f"it is damaged (support needs one index from 0 to {size - 1} per coefficient)")
+    if not all(type(value) is float and math.isfinite(value) for value in values):
+        raise UnusableError("it is damaged (coefficients must be finite numbers)")
+    return np.array(support, dtype=np.int64), np.array(values, dtype=np.float64)

@@ -1,0 +1,58 @@
+"""`screen`: what is proved before any search."""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+
+from safescreen import kernels
+from safescreen.incumbents import Incumbent, first_incumbent, improve
+from safescreen.problem import Problem, check_problem
+from safescreen.relaxation import Root, solve_root
+from safescreen.screening import Screening, record_of
+
+
+def screen(problem: Problem, upper_bound: float | None = None) -> Screening:
+    """Prove which features are in no, and which in every optimal model.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    upper_bound : float, optional
+        The objective of a model you have, or any other proved upper bound on the optimum. By default the relaxation
+        is rounded, refitted and improved by local search.
+
+    Returns
+    -------
+    Screening
+        The decisions, the bounds behind them and the margin of each proof.
+
+    Examples
+    --------
+    >>> import safescreen as ss
+    >>> X, y, _ = ss.datasets.make_sparse_logistic(200, 100, 5, 1.0, random_state=0)
+    >>> ss.screen(ss.Problem(X, y, mu=1e-2, gamma=1.0)).percent > 50
+    True
+    """
+    check_problem(problem)
+    kernels.warm_up()
+    start = perf_counter()
+    root = solve_root(problem)
+    upper = _checked(upper_bound, root) if upper_bound is not None else _default_upper(problem, root).objective
+    return record_of(problem, root.bound, upper, perf_counter() - start)
+
+
+def _default_upper(problem: Problem, root: Root) -> Incumbent:
+    """The best model found without a search: here every bit of it decides features."""
+    return improve(problem, first_incumbent(problem, root), root, lambda: False)
+
+
+def _checked(upper_bound: float, root: Root) -> float:
+    upper = float(upper_bound)
+    if math.isnan(upper) or upper < root.bound.value:
+        raise ValueError(
+            f"upper_bound is {upper_bound!r}, but every model has an objective of at least {root.bound.value:.9g}: "
+            "give the objective of a model that exists."
+        )
+    return upper

@@ -1,0 +1,175 @@
+"""Branch and bound: rounds of exploration, better models and the lower bound between them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from safescreen.arrays import IndexArray
+from safescreen.incumbents import Incumbent, polish
+from safescreen.kernels import BEST_MODEL, Goal, Orders
+from safescreen.problem import Problem
+from safescreen.relaxation import Fixings, Root
+from safescreen.screening import decide
+from safescreen.search.improving import Improver
+from safescreen.search.proof_writer import ProofWriter
+from safescreen.search.solution import Moment, Solution, TracePoint, relative_gap
+from safescreen.search.watch import Watch
+from safescreen.search.workers import Worker, Workers, make_workers
+from safescreen.status import Status
+from safescreen.tuning import ALLOWANCE, FEW_NODES, SMALL_BLOCK
+
+_NO_LIMIT = 2**62
+
+
+class Search:
+    """One search: workers, the best model so far, and the proof's progress."""
+
+    def __init__(
+        self, problem: Problem, root: Root, incumbent: Incumbent, watch: Watch, proof: ProofWriter | None = None
+    ) -> None:
+        self.problem = problem
+        self.root = root
+        self.incumbent = incumbent
+        self.settings = watch.settings
+        self.watch = watch
+        self.proof = proof
+        self.improver = Improver(problem, root, watch)
+        self.screened: IndexArray = np.empty(0, np.int64)  # what the root's dual point has decided, as ±(feature + 1)
+        self.workers: Workers | None = None
+        self.lower_bound = root.bound.value
+        self.trace: list[TracePoint] = []
+        self._explored = 0
+        # a hair stricter than asked, so that rounding in the objective and the gap itself cannot miss the request
+        rel_gap = max(self.settings.rel_gap * (1.0 - 1e-6) - 1e-13 - 4.0 * incumbent.rounding, 0.0)
+        self._orders = Orders(Goal(BEST_MODEL, rel_gap), self.settings.screening == "nodes", _NO_LIMIT, ALLOWANCE)
+
+    @property
+    def nodes(self) -> int:
+        """Nodes explored."""
+        return self._explored + sum(worker.nodes for worker in self._each())
+
+    @property
+    def open_nodes(self) -> int:
+        """Nodes waiting."""
+        return sum(worker.waiting for worker in self._each())
+
+    def _each(self) -> list[Worker]:
+        return self.workers.each if self.workers is not None else []
+
+    def run(self) -> Status:
+        """Search until the gap is closed or a limit is hit."""
+        status = self._run()
+        self._close_tree()
+        return status
+
+    def _run(self) -> Status:
+        status = self._look_up()
+        if status is not None:
+            return status
+        workers = self._prepare()
+        with ThreadPoolExecutor(self.settings.n_threads) as pool:
+            while self.open_nodes > 0:
+                self._explore(workers, pool)
+                self._update(workers)
+                status = self._look_up()
+                if status is not None and status is not Status.OPTIMAL:
+                    return status
+                if status is Status.OPTIMAL:
+                    break
+        self._close_tree()  # the memory of the workers is not needed any more
+        if self.improver.is_worthwhile_at_last(self.incumbent, self._gap(), self.nodes):
+            self.incumbent = self.improver.next_door(self.incumbent, self.nodes)
+            self.lower_bound = min(self.lower_bound, self.incumbent.objective)
+            self._record()
+        return Status.OPTIMAL if self._gap() <= self.settings.rel_gap else Status.NUMERICAL_LIMIT
+
+    def _look_up(self) -> Status | None:
+        """Note where the search stands; the status if it is over."""
+        stopped = self._record()
+        if self._gap() <= self.settings.rel_gap:
+            return Status.OPTIMAL
+        return Status.INTERRUPTED if stopped else self.watch.limit(self.nodes)
+
+    def _prepare(self) -> Workers:
+        """Screen at the root and set up the workers on what is left."""
+        given = fixings = Fixings.given(self.problem)
+        if self.settings.screening != "none":
+            fixings = decide(self.root.bound, given, self.incumbent.objective)
+            included = np.flatnonzero(fixings.included & ~given.included)
+            excluded = np.flatnonzero(fixings.excluded & ~given.excluded)
+            self.screened = np.concatenate([included + 1, -1 - excluded])
+        upper, count = self.incumbent.objective, self.settings.n_threads
+        self.workers = make_workers(self.problem, self.root, fixings, upper, count, self.proof)
+        return self.workers
+
+    def _explore(self, workers: Workers, pool: ThreadPoolExecutor) -> None:
+        """Let every worker with open nodes explore for a while, sharing the nodes out first."""
+        workers.share_nodes()
+        busy = [worker for worker in workers.each if worker.waiting > 0]
+        workers.let_go_on()
+        limit, threads = self.settings.node_limit, self.settings.n_threads
+        nodes = _NO_LIMIT if limit is None else max(limit - self.nodes, 0)
+        if len(busy) == 1:
+            few = threads > 1 and self.open_nodes < FEW_NODES * threads
+            allowance = ALLOWANCE // 1000 if few else ALLOWANCE
+            workers.explore(busy[0], self._orders._replace(node_limit=nodes, allowance=allowance))
+            return
+        orders = self._orders._replace(node_limit=-(-nodes // len(busy)), allowance=ALLOWANCE)
+        for task in [pool.submit(workers.explore, worker, orders) for worker in busy]:
+            task.result()
+
+    def _update(self, workers: Workers) -> None:
+        """Take over better models and the new lower bound."""
+        for worker in workers.each:
+            worker.flush_log()
+            support = worker.collect_model(self.incumbent.objective)
+            if support is not None:
+                self._adopt(workers, polish(self.problem, support, self.incumbent.x, self.incumbent.b))
+        small = workers.n_columns * self.problem.n_samples <= SMALL_BLOCK
+        if small and self.improver.is_due(self.incumbent, self._gap(), self.nodes):
+            self._adopt(workers, self.improver.next_door(self.incumbent, self.nodes))
+        if self.improver.may_perturb(self._gap(), self.nodes):
+            self._adopt(workers, self.improver.perturbed(self.incumbent, self.nodes))
+        bound = min(worker.lower_bound for worker in workers.each)
+        self.lower_bound = min(max(self.lower_bound, bound), self.incumbent.objective)
+
+    def _adopt(self, workers: Workers, model: Incumbent) -> None:
+        """Make a model the incumbent, if it is better."""
+        if model.objective < self.incumbent.objective:
+            self.incumbent = self.improver.from_new(model, self.lower_bound, self.nodes)
+        workers.lower_upper(self.incumbent.objective)
+
+    def _close_tree(self) -> None:
+        """Complete the proof of the tree, keep what the root has decided in it, and dismiss the workers."""
+        for worker in self._each():
+            worker.finish_log()
+            self.screened = np.union1d(self.screened, worker.decided_by_root())
+        self._explored, self.workers = self.nodes, None
+
+    def _gap(self) -> float:
+        return relative_gap(self.incumbent.objective, self.lower_bound)
+
+    def _record(self) -> bool:
+        """Note where the search stands, show it, and ask the callback whether to stop."""
+        seconds, nodes, upper = self.watch.seconds, self.nodes, self.incumbent.objective
+        self.trace.append(TracePoint(seconds, nodes, self.lower_bound, upper))
+        size = self.incumbent.support.size
+        return self.watch.show(Moment(seconds, nodes, self.open_nodes, self.lower_bound, upper, self._gap(), size))
+
+    def solution(self, status: Status) -> Solution:
+        """The best model with all that is known about it."""
+        return Solution(
+            coef=self.incumbent.coef,
+            intercept=self.incumbent.intercept,
+            support=self.incumbent.support,
+            objective=self.incumbent.objective,
+            lower_bound=self.lower_bound,
+            status=status,
+            nodes=self.nodes,
+            seconds=self.watch.seconds,
+            trace=self.trace,
+            problem=self.problem,
+            root=None if self.settings.screening == "none" else self.root.bound,
+        )

@@ -1,0 +1,91 @@
+"""An explorer: open nodes in, open nodes and what was learned out.
+
+Threads, processes and computers are only ways of calling :meth:`Explorer.explore`. What it keeps between calls (Gram
+matrices, dense copies of sparse columns, supports tried lately) changes the path of a search, never its truth.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from safescreen import kernels
+from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.kernels import Orders, Subproblem
+from safescreen.kernels.explore import EXHAUSTED, LOG_FULL, NODES_FULL, make_explorer
+from safescreen.kernels.node import make_node, make_refit_node
+from safescreen.kernels.open_nodes import OpenNodes, enlarged
+from safescreen.kernels.proof_log import ProofLog
+
+
+class WorkSpace(NamedTuple):
+    """What the nodes of a search have in common: how to begin, and how much room they need."""
+
+    hot: BoolArray  # columns looked at in every round, at first
+    weights: FloatArray  # reference weights of the shared Gram matrix
+    capacity: int  # columns a working set may have
+
+
+class RootProof(NamedTuple):
+    """Bounds of the whole problem with a feature in, or out; minus infinity where the root proves nothing."""
+
+    if_in: FloatArray
+    if_out: FloatArray
+
+
+class Report(NamedTuple):
+    """What became of a batch of open nodes."""
+
+    open_nodes: OpenNodes
+    closed_bound: float  # nothing that was pruned or screened away so far has a smaller bound
+    nodes: int  # explored so far
+    support: IndexArray | None  # the best model found since the last report, by positions in the columns
+    objective: float
+    exhausted: bool
+    log_is_full: bool  # hand the log over, then go on
+
+
+class Explorer:
+    """One worker: its work space, its log, and the state it shares with others on the same computer."""
+
+    def __init__(
+        self, subproblem: Subproblem, space: WorkSpace, root: RootProof, shared: FloatArray, log: ProofLog
+    ) -> None:
+        node = make_node(subproblem, space.hot, space.weights, space.capacity)
+        no_nodes = kernels.NO_NODES
+        self._arrays = make_explorer(subproblem, (node, make_refit_node(node)), no_nodes, root, shared, log)
+        self.log = log
+
+    def explore(self, open_nodes: OpenNodes, orders: Orders) -> Report:
+        """Work until the allowance is used, nothing is left, the log is full or another worker has run dry."""
+        tally, models = self._arrays.tally, self._arrays.models
+        last = self.nodes + orders.node_limit
+        while True:
+            left = orders._replace(node_limit=last - self.nodes)
+            outcome = kernels.explore(self._arrays._replace(open_nodes=open_nodes), left)
+            if outcome != NODES_FULL:
+                break
+            open_nodes = enlarged(open_nodes)
+        objective = float(models.objective[0])
+        support = np.flatnonzero(models.support) if objective < np.inf else None
+        models.objective[0] = np.inf
+        return Report(
+            open_nodes=open_nodes,
+            closed_bound=float(tally["closed_bound"][0]),
+            nodes=self.nodes,
+            support=support,
+            objective=objective,
+            exhausted=outcome == EXHAUSTED,
+            log_is_full=outcome == LOG_FULL,
+        )
+
+    @property
+    def nodes(self) -> int:
+        """Nodes explored so far."""
+        return int(self._arrays.tally["nodes"][0])
+
+    def decided_by_root(self) -> IndexArray:
+        """What the root's dual point has decided in some node, as ±(position + 1)."""
+        used = np.flatnonzero(self._arrays.root.used)
+        return np.asarray(np.where(self._arrays.root.if_in[used] > -np.inf, -1, 1) * (used + 1))

@@ -1,0 +1,72 @@
+"""When a search pauses to look for better models, and how much that may cost."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from safescreen.incumbents import Incumbent, improve, perturb_and_improve
+from safescreen.problem import Problem
+from safescreen.relaxation import Root
+from safescreen.search.watch import Watch
+from safescreen.tuning import (
+    ALLOWANCE,
+    FIRST_PERTURBATION,
+    LOCAL_SEARCH_GAP,
+    LOCAL_SEARCH_NODES,
+    LOCAL_SEARCH_ROOM,
+    LONG_SEARCH_NODES,
+    PERTURBATION_GAP,
+    PERTURBATION_SHARE,
+)
+
+
+class Improver:
+    """Local searches around a branch and bound: from new models, next door to the best, and from perturbed ones."""
+
+    def __init__(self, problem: Problem, root: Root, watch: Watch) -> None:
+        self.problem, self.root, self.watch = problem, root, watch
+        self._next_look = LONG_SEARCH_NODES
+        self._looked_at: Incumbent | None = None
+        self._rounds, self._work = 0, 0
+
+    @cached_property
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(0)
+
+    def from_new(self, model: Incumbent, lower_bound: float, nodes: int) -> Incumbent:
+        """A model the tree has found, improved where the gap leaves room."""
+        if model.objective - lower_bound > LOCAL_SEARCH_GAP * model.objective:
+            return improve(self.problem, model, self.root, lambda: self.watch.limit(nodes) is not None)
+        return model
+
+    def is_due(self, model: Incumbent, gap: float, nodes: int) -> bool:
+        """Whether a long search should look next door, which it does ever more rarely."""
+        return nodes >= self._next_look and gap > LOCAL_SEARCH_ROOM and model is not self._looked_at
+
+    def is_worthwhile_at_last(self, model: Incumbent, gap: float, nodes: int) -> bool:
+        """Whether a finished search should."""
+        return nodes > LOCAL_SEARCH_NODES and gap > LOCAL_SEARCH_ROOM and model is not self._looked_at
+
+    def next_door(self, model: Incumbent, nodes: int) -> Incumbent:
+        """The best model next door to this one: within the gap there may be a better one."""
+        self._next_look = 8 * nodes
+        refits = min(nodes / 2, 100 + nodes / 20)
+        expired = lambda: self.watch.limit(nodes) is not None  # noqa: E731
+        hard = nodes >= LONG_SEARCH_NODES
+        self._looked_at = improve(self.problem, model, self.root, expired, refits=refits, hard=hard)
+        return self._looked_at
+
+    def may_perturb(self, gap: float, nodes: int) -> bool:
+        """Once a round: whether a perturbed start is affordable, and the gap wide enough to want one."""
+        self._rounds += 1
+        affordable = self._work < PERTURBATION_SHARE * (self._rounds - FIRST_PERTURBATION) * ALLOWANCE
+        return affordable and gap > PERTURBATION_GAP and self.watch.limit(nodes) is None
+
+    def perturbed(self, model: Incumbent, nodes: int) -> Incumbent:
+        """The best model found from one with about half of its features forgotten."""
+        expired = lambda: self.watch.limit(nodes) is not None  # noqa: E731
+        found, work = perturb_and_improve(self.problem, model, self.root, expired, self._rng)
+        self._work += work
+        return found

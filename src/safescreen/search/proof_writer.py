@@ -1,0 +1,200 @@
+"""Writing a proof while the search runs: every node, its decisions and the dual point behind its bound.
+
+A node's dual point is the one that belongs to its (sparse) iterate, so storing the iterate is enough; the checker
+computes the point again, and only the bound it finds counts. The file is written in pieces as the search goes, under a
+temporary name, and gets its own name when it is complete. ``docs/certificate-format.md`` describes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import zipfile
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from safescreen import __version__
+from safescreen.arrays import AnyArray, IndexArray
+from safescreen.kernels.open_nodes import OpenNodes
+from safescreen.kernels.proof_log import ProofLog, empty_log
+from safescreen.problem import Problem
+from safescreen.relaxation import Bound, Fixings, bound_at
+from safescreen.screening import flipped
+from safescreen.search.solution import Solution
+from safescreen.status import Status
+
+NODE = np.dtype(
+    [
+        ("parent", "<i8"),
+        ("decision", "<i4"),
+        ("screened", "<i4"),
+        ("size", "<i4"),
+        ("intercept", "<f8"),
+    ]
+)
+"""One record per node of the tree."""
+
+_PIECE = 1 << 22  # bytes of the tree written at a time
+_PLACES = 1 << 10  # nodes that may be found again, at first
+
+
+class ProofWriter:
+    """A proof file in the making.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where the finished proof will be; until then it grows beside it under a temporary name.
+    problem : Problem
+        The problem that the proof is about.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], problem: Problem) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"certificate is {path!r}, but must be None or the path of a file to write.")
+        self.path, self.problem = os.fspath(path), problem
+        folder, name = os.path.split(self.path)
+        self._temporary = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_native_id()}.part")
+        try:
+            if not name or os.path.isdir(path):
+                raise IsADirectoryError(path)
+            self._file = zipfile.ZipFile(self._temporary, "w")  # stored, not compressed: dual points are noise
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+            raise ValueError(f"certificate is {str(path)!r}, but must name a file in a folder that exists.") from error
+        self._lock = threading.Lock()
+        self._pieces: list[tuple[AnyArray, ...]] = []
+        self._nodes, self._chunks, self._size = 0, 0, 0
+        self._places = np.empty(_PLACES, np.int64)  # of the nodes in the file, by their numbers in the search
+        self._hashing = None
+        if "fingerprint" not in vars(problem.design):  # hashing needs no interpreter lock: it runs beside the search
+            self._hashing = threading.Thread(target=lambda: problem.design.fingerprint, daemon=True)
+            self._hashing.start()
+
+    def take(self, log: ProofLog, columns: IndexArray) -> None:
+        """Move what a worker has logged into the proof; its features are positions in ``columns``."""
+        counts = log.counts[0]
+        nodes, screened, entries = int(counts["nodes"]), int(counts["screened"]), int(counts["entries"])
+        if nodes == 0:
+            return
+        records = np.empty(nodes, NODE)
+        records["parent"] = log.parent[:nodes]
+        records["decision"] = _global(log.decision[:nodes], columns)
+        records["screened"] = log.n_screened[:nodes]
+        records["size"] = log.n_entries[:nodes]
+        records["intercept"] = log.intercept[:nodes]
+        decisions = _global(log.screened[:screened], columns)
+        points = columns[log.feature[:entries]].astype(np.int32), log.value[:entries].copy()
+        self._add(log.number[:nodes], records, decisions, *points)
+        empty_log(log)
+
+    def take_open(self, nodes: OpenNodes, columns: IndexArray) -> None:
+        """Record the nodes still waiting: they are leaves with the bound of their parents."""
+        waiting = nodes.heap[: nodes.counts["waiting"][0]]
+        if waiting.size == 0:
+            return
+        records = np.zeros(waiting.size, NODE)
+        records["parent"] = nodes.parent[waiting]
+        records["decision"] = _global(nodes.decision[waiting], columns)
+        records["size"] = -1
+        self._add(np.empty(0, np.int64), records, np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
+
+    def finish(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> None:
+        """Add the model, the root and the header, and give the file its name."""
+        self._write_pieces()
+        if self._hashing is not None:
+            self._hashing.join()
+        problem, design = self.problem, self.problem.design
+        arrays: dict[str, AnyArray] = {
+            "include": problem.include,
+            "exclude": problem.exclude,
+            "constant": np.flatnonzero(design.constant),
+            "root_screened": screened.astype(np.int32),
+        }
+        arrays = {name: array for name, array in arrays.items() if array.size}  # each member costs time and room
+        arrays |= {"support": solution.support, "coef": solution.coef[solution.support], "root_dual": root.dual}
+        if problem.weights.min() < problem.weights.max():
+            arrays["weights"] = problem.weights
+        if problem.standardize:
+            arrays |= {"means": design.means, "scales": design.scales}
+        header = {
+            "format": "safescreen-proof",
+            "version": 1,
+            "software": f"safescreen {__version__}",
+            "n_samples": problem.n_samples,
+            "n_features": problem.n_features,
+            "mu": problem.mu,
+            "k": problem.k,
+            "gamma": problem.gamma,
+            "fit_intercept": problem.fit_intercept,
+            "standardize": problem.standardize,
+            "classes": [value.item() if hasattr(value, "item") else value for value in problem.classes],
+            "matrix_form": design.form,
+            "fingerprint": problem.fingerprint,
+            "intercept": solution.intercept,
+            "chunks": self._chunks,
+            "claims": self._claims(solution, root, screened, rel_gap),
+        }
+        self._write("header", np.frombuffer(json.dumps(header, default=str).encode(), np.uint8))
+        for name, array in arrays.items():
+            self._write(name, array)
+        self._file.close()
+        os.replace(self._temporary, self.path)
+
+    def _claims(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> dict[str, Any]:
+        """What a checker in double precision can confirm: no more digits than ordinary sums of products have."""
+        lower, status = solution.lower_bound, solution.status
+        if root.sharp:
+            fixings = Fixings.given(self.problem)
+            ordinary = bound_at(self.problem, fixings, root.dual)
+            _, raised = flipped(ordinary, fixings)
+            screened_away = float(raised[np.abs(screened) - 1].min(initial=np.inf))
+            lower = min(lower, ordinary.value if lower <= root.value else max(ordinary.value, screened_away))
+            if status == Status.OPTIMAL and solution.objective - lower > rel_gap * solution.objective:
+                status = Status.NUMERICAL_LIMIT
+        claims = {"objective": solution.objective, "lower_bound": lower, "status": status}
+        return {**claims, "rel_gap": float(rel_gap)}
+
+    def abandon(self) -> None:
+        """Remove the unfinished file, whatever stands in the way of closing it."""
+        with suppress(OSError):
+            self._file.close()
+        with suppress(FileNotFoundError):
+            os.unlink(self._temporary)
+
+    def _add(self, numbers: IndexArray, records: AnyArray, *lists: AnyArray) -> None:
+        """Append nodes whose parents are in the file already or among them; only numbered ones may be parents."""
+        with self._lock:
+            if numbers.size and numbers[-1] >= self._places.size:
+                self._places = np.resize(self._places, 2 * int(numbers[-1]))
+            self._places[numbers] = self._nodes + np.arange(numbers.size)
+            parent = records["parent"]
+            records["parent"] = np.where(parent < 0, -1, self._places[parent])
+            self._pieces.append((records, *lists))
+            self._nodes += records.size
+            self._size += records.nbytes + sum(array.nbytes for array in lists)
+            if self._size >= _PIECE:
+                self._write_pieces()
+
+    def _write(self, name: str, array: AnyArray) -> None:
+        """Append an array as ``numpy.savez`` would."""
+        with self._file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+            np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+
+    def _write_pieces(self) -> None:
+        """Write what has gathered as one chunk of the tree."""
+        if not self._pieces:
+            return
+        names = ("nodes", "screened", "feature", "value")
+        for name, parts in zip(names, zip(*self._pieces, strict=True), strict=True):
+            self._write(f"tree{self._chunks:06d}_{name}", np.concatenate(parts))
+        self._chunks += 1
+        self._pieces, self._size = [], 0
+
+
+def _global(decisions: AnyArray, columns: IndexArray) -> AnyArray:
+    """Decisions about positions in ``columns`` (maybe none) as decisions about features; 0 stays 0."""
+    features = np.append(columns, -1)[np.abs(decisions) - 1] + 1
+    return np.asarray(np.sign(decisions) * features, dtype=np.int32)

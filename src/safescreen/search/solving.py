@@ -1,0 +1,121 @@
+"""`solve`: root, first model, search, proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from safescreen import kernels
+from safescreen.arrays import FloatArray, IndexArray
+from safescreen.incumbents import first_incumbent, polish
+from safescreen.problem import Problem, check_problem
+from safescreen.relaxation import solve_root
+from safescreen.search.branch_and_bound import Search
+from safescreen.search.interrupts import Interrupts
+from safescreen.search.progress import Progress
+from safescreen.search.proof_writer import ProofWriter
+from safescreen.search.settings import Settings
+from safescreen.search.solution import Solution
+from safescreen.search.watch import Callback, Watch
+
+
+def solve(
+    problem: Problem,
+    rel_gap: float = 1e-4,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    screening: str = "nodes",
+    n_threads: int = 1,
+    warm_start: Any = None,
+    progress: bool = False,
+    certificate: str | PathLike[str] | None = None,
+    callback: Callback | None = None,
+) -> Solution:
+    """Find a provably optimal model, or the best one within the limits and how far from optimal it can be.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    rel_gap : float, default 1e-4
+        Stop once ``(objective - lower_bound) / |objective|`` is at most this.
+    time_limit : float, optional
+        Seconds, compilation excluded.
+    node_limit : int, optional
+        Nodes of the search tree.
+    screening : {"nodes", "root", "none"}
+        Screen at the root and in every node, at the root only (the paper's method), or not at all.
+    n_threads : int, default 1
+        Threads that explore the tree. One thread takes the same path every time.
+    warm_start : Solution or array of shape (n_features,), optional
+        A model whose support is tried first.
+    progress : bool, default False
+        Show a status line on standard error.
+    certificate : str or path-like, optional
+        Write a proof to this file, for :func:`safescreen.verify` or any other checker. A search that ends early leaves
+        a valid proof of the gap it reached.
+    callback : callable, optional
+        Called with a :class:`Moment` a few dozen times a second; returning True ends the search.
+
+    Returns
+    -------
+    Solution
+        The model with its objective, a safe lower bound, the status and a trace of the search. Ctrl-C ends the search
+        early and returns the best model so far.
+
+    Examples
+    --------
+    >>> import safescreen as ss
+    >>> X, y, _ = ss.datasets.make_sparse_logistic(100, 50, 3, 1.0, random_state=0)
+    >>> ss.solve(ss.Problem(X, y, k=3)).status
+    'optimal'
+    """
+    settings = Settings(rel_gap, time_limit, node_limit, screening, n_threads).checked()
+    check_problem(problem)
+    candidate = _warm_support(problem, warm_start)
+    kernels.warm_up()
+    with Interrupts() as interrupts, Progress(progress) as display, _proof(certificate, problem) as writer:
+        watch = Watch(settings, interrupts, display, callback)
+        root = solve_root(problem, max(1e-10, 1e-3 * settings.rel_gap))
+        incumbent = first_incumbent(problem, root, watch.expired)
+        if candidate is not None:
+            incumbent = min(incumbent, polish(problem, *candidate), key=lambda model: model.objective)
+        search = Search(problem, root, incumbent, watch, writer)
+        solution = search.solution(search.run())
+        if writer is not None:
+            writer.finish(solution, root.bound, search.screened, settings.rel_gap)
+    return solution
+
+
+@contextmanager
+def _proof(certificate: str | PathLike[str] | None, problem: Problem) -> Iterator[ProofWriter | None]:
+    """The proof to write, if any; whatever goes wrong, no unfinished file is left behind."""
+    proof = None if certificate is None else ProofWriter(certificate, problem)
+    try:
+        yield proof
+    except BaseException:
+        if proof is not None:
+            proof.abandon()
+        raise
+
+
+def _warm_support(problem: Problem, warm_start: Any) -> tuple[IndexArray, FloatArray, float] | None:
+    """The support a warm start proposes, made to respect what the user decided."""
+    if warm_start is None:
+        return None
+    coef = np.asarray(getattr(warm_start, "coef", warm_start), dtype=np.float64)
+    if coef.shape != (problem.n_features,) or not np.isfinite(coef).all():
+        raise ValueError(
+            f"warm_start has coefficients of shape {coef.shape}, but a solution or finite numbers of shape "
+            f"({problem.n_features},) are needed."
+        )
+    x = coef * problem.design.scales
+    size = np.abs(x)
+    size[problem.excluded] = 0.0
+    size[problem.included] = np.inf
+    order = np.argsort(-size, kind="stable")[: problem.k]
+    return np.sort(order[size[order] > 0.0]), x, 0.0

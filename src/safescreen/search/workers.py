@@ -1,0 +1,179 @@
+"""Workers of a search: each owns an explorer and open nodes; columns and the best objective are shared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.kernels import IN, Orders
+from safescreen.kernels.explore import make_shared
+from safescreen.kernels.open_nodes import (
+    OpenNodes,
+    add_root,
+    count_waiting,
+    make_open_nodes,
+    smallest_bound,
+    split_off,
+)
+from safescreen.kernels.proof_log import ProofLog, make_proof_log
+from safescreen.problem import Problem
+from safescreen.relaxation import Fixings, Root, restricted_for_search
+from safescreen.screening import flipped
+from safescreen.search.explorer import Explorer, RootProof, WorkSpace
+from safescreen.search.proof_writer import ProofWriter
+from safescreen.tuning import HOT_FEATURES, LOGGED_ENTRIES, LOGGED_NODES, NODE_SLOTS, OPEN_BYTES, WARMING_SHARE
+
+
+@dataclass
+class Worker:
+    """One explorer of the tree, with the nodes it is to explore."""
+
+    explorer: Explorer
+    open_nodes: OpenNodes
+    columns: IndexArray
+    proof: ProofWriter | None
+    closed_bound: float = np.inf
+    best: tuple[float, IndexArray | None] = (np.inf, None)  # objective and support of a model not yet collected
+    nodes: int = 0
+
+    @property
+    def waiting(self) -> int:
+        """Nodes waiting to be explored."""
+        return count_waiting(self.open_nodes)
+
+    @property
+    def lower_bound(self) -> float:
+        """The smallest bound of anything this worker has open or closed."""
+        return min(smallest_bound(self.open_nodes), self.closed_bound)
+
+    def explore(self, orders: Orders) -> bool:
+        """Work until the allowance is used, nothing is left or another worker has run dry; whether nothing is left."""
+        last = self.nodes + orders.node_limit
+        while True:
+            report = self.explorer.explore(self.open_nodes, orders._replace(node_limit=last - self.nodes))
+            self.open_nodes, self.closed_bound, self.nodes = report.open_nodes, report.closed_bound, report.nodes
+            if report.support is not None and report.objective < self.best[0]:
+                self.best = report.objective, self.columns[report.support]
+            if not report.log_is_full:
+                return report.exhausted
+            self.flush_log()
+
+    def collect_model(self, upper: float) -> IndexArray | None:
+        """The support of the best model found since the last time, if it is better than ``upper``."""
+        objective, support = self.best
+        if not objective < upper:
+            return None
+        self.best = np.inf, None
+        return support
+
+    def flush_log(self) -> None:
+        """Give the nodes logged since the last time to the proof, if one is written."""
+        if self.proof is not None:
+            self.proof.take(self.explorer.log, self.columns)
+
+    def finish_log(self) -> None:
+        """The same for good, with the nodes that are still open."""
+        self.flush_log()
+        if self.proof is not None:
+            self.proof.take_open(self.open_nodes, self.columns)
+
+    def decided_by_root(self) -> IndexArray:
+        """What the root's dual point has decided in this worker's nodes, as ±(feature + 1)."""
+        decisions = self.explorer.decided_by_root()
+        return np.asarray(np.sign(decisions) * (self.columns[np.abs(decisions) - 1] + 1))
+
+    def split_with(self, idle: Worker) -> None:
+        """Give every second open node to a worker that has none."""
+        idle.open_nodes = split_off(self.open_nodes, idle.open_nodes)
+
+
+@dataclass
+class Workers:
+    """All workers of a search, and what they share."""
+
+    each: list[Worker]
+    shared: FloatArray  # [a record of `safescreen.kernels.explore.SHARED`]
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that the search is about."""
+        return self.each[0].columns.size
+
+    def explore(self, worker: Worker, orders: Orders) -> None:
+        """Let a worker explore; one that runs dry calls the others back, so that nodes can be shared out again."""
+        if worker.explore(orders):
+            self.shared["stop"] = 1
+
+    def let_go_on(self) -> None:
+        """Nobody is called back any more."""
+        self.shared["stop"] = 0
+
+    def lower_upper(self, objective: float) -> None:
+        """Tell all of them about a model."""
+        self.shared["upper"] = min(float(self.shared["upper"][0]), objective)
+
+    def share_nodes(self) -> None:
+        """Give idle workers half of the busiest one's nodes."""
+        for worker in self.each:
+            richest = max(self.each, key=lambda other: other.waiting)
+            if worker.waiting == 0 and richest.waiting >= 8:
+                richest.split_with(worker)
+
+
+def make_workers(
+    problem: Problem, root: Root, fixings: Fixings, upper: float, count: int, proof: ProofWriter | None
+) -> Workers:
+    """Workers over the columns that are not excluded; the first one holds the root node."""
+    columns = np.flatnonzero(~fixings.excluded)
+    shared = make_shared(upper)
+    bounds = _root_proof(problem, root, columns)
+    nonzero = int(np.count_nonzero(root.x))
+    capacity = min(columns.size, max(256, 2 * nonzero, nonzero + problem.k if problem.k < columns.size else 0))
+    width = min(columns.size, max(32, nonzero + nonzero // 2))
+    hot = _hot(problem, root, columns)
+    space = WorkSpace(hot, _curvature(problem, root), capacity)
+    needed = (root.x[columns] != 0.0) | problem.included[columns] | hot
+    subproblem = restricted_for_search(problem, columns, needed)
+    each = []
+    for number in range(count):
+        if number > 0 and not subproblem.columns.may_be_shared:
+            subproblem = restricted_for_search(problem, columns, needed)
+        explorer = Explorer(subproblem, space, bounds, shared, _log(columns.size, number, count, proof))
+        most = most_open(columns.size, width, count)
+        each.append(Worker(explorer, make_open_nodes(NODE_SLOTS, columns.size, width, most), columns, proof))
+    status = np.where(fixings.included[columns], IN, 0).astype(np.int8)
+    add_root(each[0].open_nodes, status, root.x[columns], (root.bound.value, root.level, root.b))
+    return Workers(each, shared)
+
+
+def _root_proof(problem: Problem, root: Root, columns: IndexArray) -> RootProof:
+    """What the root's dual point proves about each column."""
+    chosen, raised = flipped(root.bound, Fixings.given(problem))
+    return RootProof(np.where(chosen, -np.inf, raised)[columns], np.where(chosen, raised, -np.inf)[columns])
+
+
+def _log(features: int, number: int, count: int, proof: ProofWriter | None) -> ProofLog:
+    """A worker's log: empty for good where no proof is written; its numbers are its own."""
+    if proof is None:
+        return make_proof_log(0, 0, number, count)
+    return make_proof_log(LOGGED_NODES, max(LOGGED_ENTRIES, 4 * features), number, count)
+
+
+def most_open(features: int, width: int, workers: int) -> int:
+    """Open nodes a worker may gather before it goes on with the latest instead of the best."""
+    return OPEN_BYTES // workers // (features // 4 + 8 * width + 64)
+
+
+def _hot(problem: Problem, root: Root, columns: IndexArray) -> BoolArray:
+    """Columns to look at in every round: all of a few, else those near the root's level."""
+    if columns.size <= HOT_FEATURES:
+        return np.ones(columns.size, np.bool_)
+    near = WARMING_SHARE * 2.0 * root.level / problem.gamma
+    return np.asarray((np.abs(root.bound.correlation[columns]) > near) | (root.x[columns] != 0.0))
+
+
+def _curvature(problem: Problem, root: Root) -> FloatArray:
+    """Reference weights of the shared Gram matrix: the root's curvature, kept away from zero."""
+    return np.asarray(np.maximum(problem.loss.curvature(root.bound.dual), 1e-6) * problem.weights)

@@ -1,0 +1,1 @@
+"""Slow, obvious, independent: for tests, benchmarks and sceptics."""

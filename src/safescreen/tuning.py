@@ -1,0 +1,125 @@
+"""The solver's tuning constants in one place, each with what it trades. None of them touches the safety of a bound.
+
+Constants that belong to a rounding analysis stand in the docstring that derives them.
+"""
+
+# -- columns of a search ------------------------------------------------------------------------------------
+
+DENSE_BYTES = 1 << 26
+"""A sparse matrix stays compressed in the search when its dense block would be larger: memory against speed."""
+
+VIRTUAL_BYTES = 1 << 33
+"""Address space for dense rows of sparse columns; only the rows in use take memory."""
+
+HOT_FEATURES = 512
+"""With at most so many features all are looked at in every round: bookkeeping against a few products too many."""
+
+WARMING_SHARE = 0.8
+"""A column is hot from this part on of the correlation at which it enters: more columns a round, fewer surprises."""
+
+COOLING_SHARE = 0.6
+"""And cold again below this part: the distance of the two keeps columns from changing sides all the time."""
+
+WORKING_SET_SHARE = 0.98
+"""A column is in the working set from this part on: a larger quadratic model, fewer rounds."""
+
+# -- the relaxation of a node -------------------------------------------------------------------------------
+
+RELAXATION_ROUNDS = 200
+"""Rounds after which a relaxation is taken as it is: its bound is valid all the same."""
+
+IDLE_ROUNDS = 4
+"""Rounds without progress after which it is stalled; a refit is so at once."""
+
+SLOW_CONTRACTION = 0.25
+"""A gap that shrinks to no less than this part of itself in a round asks for a dearer strategy."""
+
+GRAM_INFLATION = 1.02
+"""The shared Gram matrix is scaled up by this: steps a little short, and few that overshoot."""
+
+# -- nodes of the tree --------------------------------------------------------------------------------------
+
+NODE_TOLERANCE = 0.05
+"""A node is solved once its duality gap is this part of the requested gap: work in a node against nodes."""
+
+NODE_PATIENCE = 0.1
+"""A node that will survive is left once its gap is this part of what its bound lacks: work in a node against nodes."""
+
+REFIT_TOLERANCE = 1e-10
+"""The relative duality gap to which a suggested model is refitted."""
+
+ROUNDING_FRACTIONAL = 3
+"""With at most so many fractional features the relaxation's own model is always refitted."""
+
+ROUNDING_PERIOD = 16
+"""And else in one node of so many: better models early against time without nodes."""
+
+PLUNGE = 0.1
+"""A plunge goes on while the bound is this near, relative to the gap, to the best open one: warm starts and models
+against the lower bound's progress."""
+
+# -- the root -----------------------------------------------------------------------------------------------
+
+FIRST_BLOCK = 192
+"""Columns the root begins with: passes over the matrix against work on columns that do not matter."""
+
+ROOT_RETRIES = 2
+"""Fresh starts from the point reached, where a root solve falls short of its tolerance."""
+
+EXACT_COLUMNS = 1000
+"""At most so many badly scaled columns are summed exactly at the root: digits of the bound against time."""
+
+# -- good models --------------------------------------------------------------------------------------------
+
+LOCAL_SEARCH_GAP = 4e-3
+"""Relative gap above which a local search at the root is worth its time, and tries hard."""
+
+LOCAL_SEARCH_COLUMNS = 1500
+"""Columns it looks at."""
+
+NEAR_ENTRIES = 500_000
+"""Entries of these columns where the gap is small: the strongest are enough."""
+
+SAMPLES_AT_A_TIME = 512
+"""Rows of the matrix at a time, where a copy is needed: memory against calls."""
+
+# -- the search ---------------------------------------------------------------------------------------------
+
+ALLOWANCE = 400_000_000
+"""Arithmetic between two looks at clock and keyboard: some hundredths of a second."""
+
+FEW_NODES = 8
+"""Open nodes per thread below which one worker goes on alone, with an allowance a thousand times smaller."""
+
+PERTURBATION_GAP = 0.01
+"""While the gap is wider, local searches start from perturbed models."""
+
+PERTURBATION_SHARE = 0.2
+"""They take no more than this part of the work."""
+
+FIRST_PERTURBATION = 3
+"""And begin after so many rounds."""
+
+LOCAL_SEARCH_NODES = 16
+"""Nodes after which a last local search costs little in comparison."""
+
+LOCAL_SEARCH_ROOM = 1e-5
+"""The gap above which it may find something."""
+
+LONG_SEARCH_NODES = 1_000
+"""Nodes after which a local search may try hard, and be made on the way."""
+
+SMALL_BLOCK = 500_000
+"""Entries of which a second copy beside the search takes little memory."""
+
+NODE_SLOTS = 1024
+"""Open nodes a worker has room for at first."""
+
+OPEN_BYTES = 1 << 31
+"""Memory of all open nodes above which no more of them are gathered, and depth comes first."""
+
+LOGGED_NODES = 4096
+"""Nodes a worker logs before it hands them to the proof."""
+
+LOGGED_ENTRIES = 1 << 17
+"""Entries of their points and decisions, at least."""
