@@ -9,7 +9,7 @@ import numpy as np
 from safescreen import kernels
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.kernels import IN, NEWTON, OUT, Start, Target
-from safescreen.kernels.node import make_node
+from safescreen.kernels.node import make_node, make_workspace
 from safescreen.problem import Problem
 from safescreen.relaxation import restricted
 from safescreen.tuning import SAMPLES_AT_A_TIME
@@ -36,7 +36,8 @@ class Refitter:
         self.columns = columns
         self._subproblem = restricted(problem, columns)
         capacity = min(columns.size, max(problem.k, 64) + 1)
-        self._node = make_node(self._subproblem, np.ones(columns.size), problem.weights, min(capacity, columns.size))
+        self._node = make_node(columns.size, problem.n_samples, np.ones(columns.size))
+        self._workspace = make_workspace(columns.size, problem.weights, min(capacity, columns.size))
         self.b = 0.0
 
     def fit(self, chosen: IndexArray, x: FloatArray, tolerance: float = 1e-9) -> float:
@@ -48,7 +49,7 @@ class Refitter:
         node.x[chosen] = x
         node.u[:] = node.x @ self._subproblem.columns.dense + self.b
         start, target = Start(0.0, self.b, NEWTON), Target(np.inf, tolerance, 0.0)
-        fitted = kernels.relax(self._subproblem, node, start, target)
+        fitted = kernels.relax(self._subproblem, node, self._workspace, start, target)
         self.b = fitted.intercept
         return fitted.primal
 
@@ -58,7 +59,7 @@ class Refitter:
 
     def drop_costs(self, chosen: IndexArray) -> FloatArray:
         """What leaving out each fitted column would cost, by the quadratic model of the last fit."""
-        columns, root = self._subproblem.columns.dense, np.sqrt(self._node.point.curvature)
+        columns, root = self._subproblem.columns.dense, np.sqrt(self._workspace.point.curvature)
         hessian = np.zeros((chosen.size + self.problem.fit_intercept,) * 2)
         for start in range(0, root.size, SAMPLES_AT_A_TIME):
             part = slice(start, start + SAMPLES_AT_A_TIME)
@@ -72,7 +73,7 @@ class Refitter:
 
     def entry_gains(self) -> FloatArray:
         """How much each column would like to enter after the last fit: its one-dimensional Newton decrease."""
-        columns, point = self._subproblem.columns.dense, self._node.point
+        columns, point = self._subproblem.columns.dense, self._workspace.point
         curvature = np.einsum("ij,j,ij->i", columns, point.curvature, columns) + 2.0 / self.problem.gamma
         correlation = columns @ point.alpha
         return np.asarray(correlation * correlation / (2.0 * curvature))

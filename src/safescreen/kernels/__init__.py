@@ -10,10 +10,10 @@ import numpy as np
 from safescreen.design.columns import Columns
 from safescreen.kernels.cache import announced, forget_stale_code, run_once
 from safescreen.kernels.dual_bound import Bound
-from safescreen.kernels.explore import EXPLORE, RELAX, Explorer, Orders, make_explorer, make_shared, run
+from safescreen.kernels.exploration import EXPLORE, RELAX, Explorer, Orders, make_explorer, make_shared, run
 from safescreen.kernels.goals import BEST_MODEL, Goal
 from safescreen.kernels.losses import LOGISTIC
-from safescreen.kernels.node import GRAM, NEWTON, Node, Relaxed, Start, Target, make_node, make_refit_node
+from safescreen.kernels.node import GRAM, NEWTON, Node, Relaxed, Start, Target, Workspace, make_node, make_workspace
 from safescreen.kernels.open_nodes import add_root, make_open_nodes
 from safescreen.kernels.proof_log import make_proof_log
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
@@ -25,7 +25,6 @@ __all__ = [
     "IN",
     "LOGISTIC",
     "NEWTON",
-    "NO_NODES",
     "OUT",
     "Bound",
     "Explorer",
@@ -36,48 +35,39 @@ __all__ = [
     "Start",
     "Subproblem",
     "Target",
+    "Workspace",
     "explore",
     "relax",
     "warm_up",
 ]
 
-_NOWHERE = Start(0.0, 0.0, GRAM)
-_AT_ONCE = Target(np.inf, 1.0, 0.0)
-_NOTHING = Orders(Goal(BEST_MODEL, 0.0), False, 0, 0)
-NO_NODES = make_open_nodes(1, 1, 1, 1)
-_NO_BOUNDS = (np.empty(0), np.empty(0))
-_NO_LOG = make_proof_log(0, 0, 0, 1)
+_TINY_COLUMNS = Columns.all_dense(np.array([[1.0, -1.0, 0.5], [0.5, 1.0, -1.0]]), np.full(2, 1e-15))
+_TINY_WEIGHTS = np.full(3, 1.0 / 3.0)
+_TINY = Subproblem(
+    _TINY_COLUMNS, np.array([1.0, -1.0, 1.0]), _TINY_WEIGHTS, gamma=1.0, mu=1e-3, k=1, intercept=False, loss=LOGISTIC
+)
+"""Two features and three samples, with the argument types of every search."""
+
+_NO_BOUNDS = (np.full(2, -np.inf), np.full(2, -np.inf))
+_NO_LOG = make_proof_log(0, 0, 2, 0, 1)
+_IDLE = make_explorer(_TINY, np.ones(2), make_open_nodes(8, 2, 2, 8), _NO_BOUNDS, make_shared(1.0), _NO_LOG)
+"""An explorer that has nothing to explore: relaxations need none, but the one entry point takes one."""
+
+_START, _TARGET = Start(0.1, 0.0, GRAM), Target(np.inf, 1e-3, 0.0)
+_ORDERS = Orders(Goal(BEST_MODEL, 1e-3), True, 4, 1000)
 
 
-def _tiny() -> Subproblem:
-    """Two features and three samples, with the argument types of every search."""
-    columns = Columns.all_dense(np.array([[1.0, -1.0, 0.5], [0.5, 1.0, -1.0]]), np.full(2, 1e-15))
-    y, w = np.array([1.0, -1.0, 1.0]), np.full(3, 1.0 / 3.0)
-    return Subproblem(columns, y, w, gamma=1.0, mu=1e-3, k=1, intercept=False, loss=LOGISTIC)
-
-
-def _tiny_nodes() -> tuple[Node, Node]:
-    node = make_node(_tiny(), np.ones(2), np.full(3, 1.0 / 3.0), 2)
-    return node, make_refit_node(node)
-
-
-_IDLE = make_explorer(_tiny(), _tiny_nodes(), NO_NODES, _NO_BOUNDS, make_shared(1.0), _NO_LOG)
-"""An explorer that never explores: relaxations need none, but the one entry point takes one."""
-
-
-def relax(subproblem: Subproblem, node: Node, start: Start, target: Target) -> Relaxed:
+def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start, target: Target) -> Relaxed:
     """Solve the relaxation of the node: see :func:`safescreen.kernels.node.relax`."""
-    run(RELAX, _IDLE._replace(subproblem=subproblem, node=node, refit_node=node), start, target, _NOTHING)
+    run(RELAX, _IDLE._replace(subproblem=subproblem, node=node), workspace, start, target, _ORDERS)
     found = node.progress[0]
     bound = Bound(float(found.bound), float(found.kth_gain), float(found.next_gain))
-    return Relaxed(
-        float(found.primal), bound, float(found.level), float(found.intercept), bool(found.strategy >= NEWTON)
-    )
+    return Relaxed(float(found.primal), bound, float(found.level), float(found.intercept))
 
 
-def explore(explorer: Explorer, orders: Orders) -> int:
-    """Work through open nodes: see :func:`safescreen.kernels.explore.explore`."""
-    return int(run(EXPLORE, explorer, _NOWHERE, _AT_ONCE, orders))
+def explore(explorer: Explorer, workspace: Workspace, orders: Orders) -> int:
+    """Work through open nodes: see :func:`safescreen.kernels.exploration.run`."""
+    return int(run(EXPLORE, explorer, workspace, _START, _TARGET, orders))
 
 
 @run_once
@@ -90,10 +80,9 @@ def warm_up() -> None:
 
 def _tiny_search() -> None:
     """Relax and search the tiny problem."""
-    subproblem, nodes = _tiny(), _tiny_nodes()
-    relax(subproblem, nodes[0], Start(0.1, 0.0, GRAM), Target(np.inf, 1e-3, 0.0))
+    node, workspace = make_node(2, 3, np.ones(2)), make_workspace(2, _TINY_WEIGHTS, 2)
+    relax(_TINY, node, workspace, _START, _TARGET)
     open_nodes = make_open_nodes(8, 2, 2, 8)
-    add_root(open_nodes, nodes[0].status, nodes[0].x, (0.0, 0.1, 0.0))
-    nothing = (np.full(2, -np.inf), np.full(2, -np.inf))
-    explorer = make_explorer(subproblem, nodes, open_nodes, nothing, make_shared(1.0), _NO_LOG)
-    explore(explorer, Orders(Goal(BEST_MODEL, 1e-3), True, 4, 1000))
+    add_root(open_nodes, node.status, node.x, (0.0, 0.1, 0.0))
+    explorer = make_explorer(_TINY, np.ones(2), open_nodes, _NO_BOUNDS, make_shared(1.0), _NO_LOG)
+    explore(explorer, workspace, _ORDERS)

@@ -1,23 +1,23 @@
 """The columns of a search: the one kernel file that knows dense from sparse."""
 
-from safescreen.kernels.compiling import compiled
+from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import IN
 from safescreen.kernels.vectors import add_multiple, dot, total
 
 
-@compiled
+@inlined
 def dot_column(columns, j, a):
     """Inner product with a column that is held dense."""
     return dot(a, columns.dense[columns.slot[j]])
 
 
-@compiled
+@inlined
 def add_column(columns, j, factor, u):
     """``u += factor * A^j`` for a column that is held dense."""
     add_multiple(u, factor, columns.dense[columns.slot[j]])
 
 
-@compiled
+@inlined
 def weigh_column(columns, j, weights, product):
     """``product = weights * A^j`` for a column that is held dense."""
     column = columns.dense[columns.slot[j]]
@@ -50,7 +50,7 @@ def correlate(columns, features, count, alpha, c):
             c[j] = (value - columns.means[j] * alpha_total) / columns.scales[j]
 
 
-@compiled
+@inlined
 def reserved_slots(columns, k):
     """Dense slots kept for features decided in, so that these always find one; none where every feature has room."""
     slots = columns.dense.shape[0]
@@ -83,7 +83,7 @@ def make_decided_dense(columns, status):
             make_dense(columns, j, 0)
 
 
-@compiled
+@inlined
 def only_reserved_slots_left(columns, k):
     """Whether sparse columns have used up all the dense slots they may have."""
     reserved = reserved_slots(columns, k)

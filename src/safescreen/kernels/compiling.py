@@ -8,7 +8,7 @@ coverage report see its lines; with ``NUMBA_DISABLE_JIT=1`` everything does.
 from collections.abc import Callable
 from typing import Any
 
-from numba import config, njit
+from numba import config, njit, types
 from numba.core.registry import CPUDispatcher
 
 Function = Callable[..., Any]
@@ -22,6 +22,10 @@ class _Inner(CPUDispatcher):  # type: ignore[misc]
 
     def __call__(self, *args: Any) -> Any:
         return self.py_func(*args)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Constants among the arguments are ordinary numbers: one compiled copy, not one per constant."""
+        return super().get_call_template(tuple(types.unliteral(argument) for argument in args), kws)
 
 
 def _inner(**options: Any) -> Callable[[Function], Function]:
@@ -41,5 +45,7 @@ def _inner(**options: Any) -> Callable[[Function], Function]:
 #: For the function that Python calls: cached on disk, see :mod:`safescreen.kernels.cache`.
 entry = njit(nogil=True, error_model="numpy", _nrt=False, cache=True)
 compiled = _inner()
+#: For steps so small that a compiled function of their own would cost more than they do.
+inlined = _inner(inline="always")
 reordered = _inner(fastmath=REORDER)
 elementwise = _inner(fastmath={"contract"})

@@ -10,7 +10,7 @@ subtracted. The same for the whole problem, in NumPy, is :mod:`safescreen.relaxa
 
 from typing import NamedTuple
 
-from safescreen.kernels.compiling import compiled
+from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import IN, OUT
 from safescreen.kernels.vectors import kth_and_next_largest
 from safescreen.rounding import UNIT
@@ -57,7 +57,7 @@ def dual_bound(subproblem, node, count, dual, kappa):
     return Bound(dual.entropy + fixed - total_gain - slack, kth_gain, next_gain)
 
 
-@compiled
+@inlined
 def flipped(bound, gain):
     """The relaxation's own choice for a free feature with this gain, and the bound once that choice is flipped.
 

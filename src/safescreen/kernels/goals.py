@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from safescreen.kernels.compiling import compiled
+from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import IN
 
 BEST_MODEL = 0
@@ -33,7 +33,7 @@ def make_models(features: int) -> Models:
     return Models(np.zeros(features, np.bool_), np.array([np.inf]), np.zeros(4096, np.uint64))
 
 
-@compiled
+@inlined
 def cutoff(goal, upper):
     """A node whose bound reaches this holds nothing that is sought, given the objective of the best model known."""
     if goal.kind == BEST_MODEL:

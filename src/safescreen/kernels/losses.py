@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from safescreen.kernels.compiling import compiled, elementwise
+from safescreen.kernels.compiling import compiled, elementwise, inlined
 from safescreen.kernels.vectors import absolute_total, dot, total
 from safescreen.rounding import UNIT
 
@@ -38,14 +38,14 @@ class DualPoint(NamedTuple):
     shift: float  # of the intercept, already added to the predictor
 
 
-@compiled
+@inlined
 def terms(code, u, y, w, point):
     """Fill the terms of every sample: ``p``, the dual ``alpha``, curvature, loss, and what adds up to the entropy."""
     if code == LOGISTIC:
         logistic_terms(u, y, w, point)
 
 
-@compiled
+@inlined
 def balance(code, y, w, u, point, slack):
     """Move the dual point into the domain that an intercept demands, ``Σ α = 0``; returns entropy and error bound."""
     if code == LOGISTIC:
@@ -53,13 +53,13 @@ def balance(code, y, w, u, point, slack):
     return -np.inf, slack
 
 
-@compiled
+@inlined
 def largest_curvature(code):
     """No sample of weight one bends the loss more than this, wherever it is: steps that rely on it never overshoot."""
     return 0.25 if code == LOGISTIC else np.inf
 
 
-@compiled
+@inlined
 def loss_without_model(code):
     """A loss that no sensible model exceeds: that of the predictor zero, rounded up."""
     return 0.6932 if code == LOGISTIC else np.inf  # log 2

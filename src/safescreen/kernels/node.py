@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from safescreen.kernels.columns import add_column, add_columns, correlate, make_dense, reserved_slots
-from safescreen.kernels.compiling import compiled
+from safescreen.kernels.columns import add_column, correlate, make_dense, reserved_slots
+from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.dual_bound import Bound, dual_bound
 from safescreen.kernels.losses import Point, dual_point, largest_curvature, loss_without_model
 from safescreen.kernels.quadratic import (
@@ -27,7 +27,7 @@ from safescreen.kernels.quadratic import (
     penalty_value,
     water_level,
 )
-from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
+from safescreen.kernels.subproblem import FREE, IN, OUT
 from safescreen.kernels.vectors import clear, copy_into, total
 from safescreen.rounding import UNIT
 from safescreen.tuning import (
@@ -82,8 +82,6 @@ class Node(NamedTuple):
     status: np.ndarray
     x: np.ndarray
     u: np.ndarray
-    step: np.ndarray
-    trial: np.ndarray
     c: np.ndarray
     q: np.ndarray
     best_q: np.ndarray
@@ -95,6 +93,13 @@ class Node(NamedTuple):
     cold: np.ndarray
     scratch: np.ndarray
     progress: np.ndarray  # [a record of `PROGRESS`]
+
+
+class Workspace(NamedTuple):
+    """Room for the rounds of a relaxation; but for the Gram matrix it holds nothing between two relaxations."""
+
+    step: np.ndarray
+    trial: np.ndarray
     point: Point
     quadratic: Quadratic
     gram: Gram
@@ -123,20 +128,16 @@ class Relaxed(NamedTuple):
     bound: Bound
     level: float
     intercept: float
-    exact_hessians: bool  # whether they were needed
 
 
-def make_node(subproblem: Subproblem, hot: np.ndarray, weights: np.ndarray, capacity: int) -> Node:
-    """Allocate the work space of one worker; untouched pages of the large arrays cost no memory."""
-    features, m = subproblem.columns.slot.size, subproblem.y.size
+def make_node(features: int, samples: int, hot: np.ndarray) -> Node:
+    """A node in which nothing is decided; ``hot`` are the features to look at in every round."""
     x, c, q, best_q, best_x, scratch = np.zeros((6, features))
-    u, step, trial, best_alpha = np.zeros((4, m))
+    u, best_alpha = np.zeros((2, samples))
     return Node(
         status=np.zeros(features, np.int8),
         x=x,
         u=u,
-        step=step,
-        trial=trial,
         c=c,
         q=q,
         best_q=best_q,
@@ -148,50 +149,57 @@ def make_node(subproblem: Subproblem, hot: np.ndarray, weights: np.ndarray, capa
         cold=np.empty(features, np.int64),
         scratch=scratch,
         progress=np.zeros(1, PROGRESS).view(np.recarray),
-        point=Point(*np.empty((6, m))),
-        quadratic=make_quadratic(capacity, m),
+    )
+
+
+def make_workspace(features: int, weights: np.ndarray, capacity: int) -> Workspace:
+    """Room for working sets of ``capacity`` features; untouched pages of the large arrays cost no memory."""
+    samples = weights.size
+    step, trial = np.zeros((2, samples))
+    return Workspace(
+        step=step,
+        trial=trial,
+        point=Point(*np.empty((6, samples))),
+        quadratic=make_quadratic(capacity, samples),
         gram=make_gram(capacity, features, weights),
     )
 
 
-def make_refit_node(node: Node) -> Node:
-    """A second node for refits in between, sharing the work space that holds nothing between relaxations."""
-    shared = ("step", "trial", "point", "quadratic", "gram")
-    return node._replace(**{name: getattr(node, name).copy() for name in Node._fields if name not in shared})
-
-
 @compiled
-def relax(subproblem, node, start, target):
+def relax(subproblem, node, workspace, start, target):
     """Solve the node's relaxation from the iterate in ``node`` (``u`` included) until it can be decided."""
-    progress = node.progress[0]
-    begin(subproblem, node, start)
+    progress, quadratic = node.progress[0], workspace.quadratic
+    begin(subproblem, node, workspace, start)
     penalty = Penalty(
         subproblem.gamma, subproblem.mu, np.sqrt(subproblem.gamma * subproblem.mu), np.int64(progress.kappa)
     )
     for attempt in range(RELAXATION_ROUNDS):
-        try_step(node)
-        dual = dual_point(subproblem, node.trial, node.point)
-        if leads_nowhere(subproblem, progress, dual.loss):
-            restart(subproblem, node)
+        try_step(node.u, workspace.step, progress.length, workspace.trial)
+        dual = dual_point(subproblem, workspace.trial, workspace.point)
+        if leads_nowhere(subproblem.loss, progress, dual.loss):
+            restart(subproblem, node, workspace)
             continue
-        level = water_level(node.quadratic, progress.working, penalty)
-        primal = dual.loss + penalty_value(node.quadratic, progress.working, level, penalty)
+        level = water_level(quadratic, progress.working, penalty)
+        primal = dual.loss + penalty_value(quadratic, progress.working, level, penalty)
         if overshoots(progress, primal):
-            shorten_step(node)
+            shorten_step(progress, quadratic)
             continue
-        accept_step(node, primal, dual.shift)
-        evaluate_bound(subproblem, node, dual, target, attempt == RELAXATION_ROUNDS - 1)
+        accept_step(node, workspace, primal, dual.shift)
+        evaluate_bound(subproblem, node, workspace.point, dual, target, attempt == RELAXATION_ROUNDS - 1)
         if is_finished(progress, target):
             break
         if not progress.stalled:
             choose_strategy(progress)
-            model_step(subproblem, node, penalty, target)
-    bound = Bound(progress.bound, progress.kth_gain, progress.next_gain)
-    return Relaxed(progress.primal, bound, progress.level, progress.intercept, progress.strategy >= NEWTON)
+            build_model(subproblem, node, workspace)
+            tolerance = model_tolerance(progress, target)
+            thorough = progress.strategy >= NEWTON_EXACT
+            progress.level = minimise(quadratic, progress.working, progress.level, penalty, tolerance, thorough)
+            direction(subproblem.columns, quadratic, progress.working, workspace.step)
+            progress.length = 1.0
 
 
 @compiled
-def begin(subproblem, node, start):
+def begin(subproblem, node, workspace, start):
     """Set a relaxation up: its features, its strategy, and the iterate itself as the first trial."""
     progress = node.progress[0]
     decided = split(node)
@@ -211,7 +219,7 @@ def begin(subproblem, node, start):
     progress.stalled = False
     progress.restarted = False
     progress.work = 0
-    stand_still(subproblem, node)
+    stand_still(subproblem, node, workspace)
 
 
 @compiled
@@ -236,33 +244,32 @@ def split(node):
 
 
 @compiled
-def stand_still(subproblem, node):
+def stand_still(subproblem, node, workspace):
     """Make the iterate the next trial: a working set of what is not zero, and no step."""
     progress = node.progress[0]
-    gather(node, np.inf, subproblem.intercept, 0.0)
-    clear(node.step)
+    gather(node, workspace.quadratic, np.inf, subproblem.intercept, 0.0)
+    clear(workspace.step)
     progress.length = 1.0
 
 
-@compiled
-def try_step(node):
+@inlined
+def try_step(u, step, length, trial):
     """The linear predictor after the step, as long as it is now."""
-    length = node.progress[0].length
-    for i in range(node.u.size):
-        node.trial[i] = node.u[i] + length * node.step[i]
+    for i in range(u.size):
+        trial[i] = u[i] + length * step[i]
 
 
-@compiled
-def leads_nowhere(subproblem, progress, loss):
+@inlined
+def leads_nowhere(code, progress, loss):
     """Whether to begin again with no model: the start is worse than none at all, or stalled before its goal. Once."""
     if progress.restarted:
         return False
     stuck = progress.stalled and progress.primal - progress.bound > 1e-7 * progress.primal
-    return loss > loss_without_model(subproblem.loss) or stuck
+    return loss > loss_without_model(code) or stuck
 
 
 @compiled
-def restart(subproblem, node):
+def restart(subproblem, node, workspace):
     """Begin again with no model; the best bound so far stays."""
     progress = node.progress[0]
     progress.restarted = True
@@ -274,19 +281,18 @@ def restart(subproblem, node):
     progress.idle = 0
     clear(node.x)
     clear(node.u)
-    stand_still(subproblem, node)
+    stand_still(subproblem, node, workspace)
 
 
-@compiled
+@inlined
 def overshoots(progress, primal):
     """Whether a step must be shortened: it does not decrease the objective, or is no number. Length zero stays."""
     return not primal <= progress.primal + 4.0 * UNIT * abs(progress.primal) and progress.length > 0.0
 
 
-@compiled
-def shorten_step(node):
+@inlined
+def shorten_step(progress, quadratic):
     """Halve the step; one that cannot be made short enough needs a model that never overshoots."""
-    progress, quadratic = node.progress[0], node.quadratic
     escalate(progress)
     progress.length = 0.5 * progress.length if progress.length > 1e-3 else 0.0
     if progress.length == 0.0:
@@ -297,7 +303,7 @@ def shorten_step(node):
         quadratic.x[a] = quadratic.start[a] + progress.length * quadratic.move[a]
 
 
-@compiled
+@inlined
 def escalate(progress):
     """The next slower and surer strategy."""
     if progress.strategy < NEWTON_EXACT:
@@ -305,16 +311,16 @@ def escalate(progress):
 
 
 @compiled
-def accept_step(node, primal, shift):
+def accept_step(node, workspace, primal, shift):
     """Move the iterate to the trial, and count rounds that brought nothing."""
-    progress, quadratic = node.progress[0], node.quadratic
+    progress, quadratic = node.progress[0], workspace.quadratic
     if progress.length > 0.0:
         progress.strategy = min(progress.strategy, NEWTON_EXACT)
     idled = primal > progress.primal - 4.0 * UNIT * abs(progress.primal)  # false at first, where inf - inf is nan
     progress.idle = progress.idle + 1 if idled else 0
     progress.stalled = progress.stalled or progress.idle > progress.idle_limit
     progress.primal = primal
-    copy_into(node.u, node.trial)
+    copy_into(node.u, workspace.trial)
     for a in range(progress.working):
         if quadratic.kind[a] == INTERCEPT:
             progress.intercept = quadratic.x[a]
@@ -327,24 +333,24 @@ def accept_step(node, primal, shift):
 
 
 @compiled
-def evaluate_bound(subproblem, node, dual, target, at_last):
+def evaluate_bound(subproblem, node, point, dual, target, at_last):
     """The bound of the dual point, completed by the cold features where it may decide the node; keep the best."""
     progress = node.progress[0]
-    correlate(subproblem.columns, node.features, progress.hot, node.point.alpha, node.c)
+    correlate(subproblem.columns, node.features, progress.hot, point.alpha, node.c)
     covered = progress.hot
     bound = dual_bound(subproblem, node, covered, dual, progress.kappa)
     complete = progress.cold == 0
     if not complete and (at_last or progress.stalled or may_decide(progress, bound.value, target)):
         covered = progress.hot + progress.cold
-        look_at_cold(subproblem, node)
+        look_at_cold(subproblem, node, point.alpha)
         bound = dual_bound(subproblem, node, covered, dual, progress.kappa)
         complete = True
     progress.bound_here = bound.value
     if complete and bound.value > progress.bound:
-        keep_best(node, bound, covered)
+        keep_best(node, point.alpha, bound, covered)
 
 
-@compiled
+@inlined
 def may_decide(progress, value, target):
     """Whether a bound over the hot features is good enough for the cold ones to be worth a look."""
     hope = max(value, progress.bound)
@@ -353,7 +359,7 @@ def may_decide(progress, value, target):
 
 
 @compiled
-def look_at_cold(subproblem, node):
+def look_at_cold(subproblem, node, alpha):
     """Correlate the cold features too; those that matter become hot, hot ones that no longer do will be cold next time.
 
     What matters is how a correlation compares with the one at which a coefficient becomes non-zero. ``features`` then
@@ -362,7 +368,7 @@ def look_at_cold(subproblem, node):
     progress, columns = node.progress[0], subproblem.columns
     hot, cold = progress.hot, progress.cold
     entering = 2.0 * progress.level / subproblem.gamma
-    correlate(columns, node.cold, cold, node.point.alpha, node.c)
+    correlate(columns, node.cold, cold, alpha, node.c)
     for i in range(hot):
         j = node.features[i]
         if node.x[j] == 0.0 and abs(node.c[j]) < COOLING_SHARE * entering and node.x.size > HOT_FEATURES:
@@ -385,7 +391,7 @@ def look_at_cold(subproblem, node):
 
 
 @compiled
-def keep_best(node, bound, covered):
+def keep_best(node, alpha, bound, covered):
     """Remember the dual point behind the best bound, and the iterate it belongs to."""
     progress = node.progress[0]
     progress.bound = bound.value
@@ -393,12 +399,12 @@ def keep_best(node, bound, covered):
     progress.next_gain = bound.next_gain
     for i in range(covered):
         node.best_q[node.features[i]] = node.q[node.features[i]]
-    copy_into(node.best_alpha, node.point.alpha)
+    copy_into(node.best_alpha, alpha)
     copy_into(node.best_x, node.x)
     node.best_b[0] = progress.intercept
 
 
-@compiled
+@inlined
 def is_finished(progress, target):
     """Pruned, solved, out of moves, or certain to survive."""
     gap = progress.primal - progress.bound
@@ -410,7 +416,7 @@ def is_finished(progress, target):
     return survives and gap <= target.patience * (target.cutoff - progress.bound)
 
 
-@compiled
+@inlined
 def choose_strategy(progress):
     """Slow contraction asks for exact Hessians, then for an exact minimiser as well, solved ever more sharply."""
     gap = progress.primal - max(progress.bound_here, progress.bound)
@@ -425,34 +431,36 @@ def choose_strategy(progress):
 
 
 @compiled
-def model_step(subproblem, node, penalty, target):
-    """Minimise a quadratic model over the working set: the next step."""
-    progress, quadratic, columns = node.progress[0], node.quadratic, subproblem.columns
+def build_model(subproblem, node, workspace):
+    """The quadratic model of the objective over the working set, with the strategy's Hessian."""
+    progress, quadratic, point = node.progress[0], workspace.quadratic, workspace.point
     promising = WORKING_SET_SHARE * 2.0 * progress.level / subproblem.gamma
-    gather(node, promising, subproblem.intercept, total(node.point.alpha))
+    gather(node, quadratic, promising, subproblem.intercept, total(point.alpha))
     size = progress.working
     if progress.strategy == GRAM:
-        load_gram(columns, quadratic, node.gram, size, total(node.point.curvature))
-    elif progress.strategy == UPPER_CURVATURE:
+        load_gram(subproblem.columns, quadratic, workspace.gram, size, total(point.curvature))
+        return
+    if progress.strategy == UPPER_CURVATURE:
         largest = largest_curvature(subproblem.loss)
-        for i in range(node.trial.size):
-            node.trial[i] = largest * subproblem.w[i]
-        load_hessian(columns, quadratic, size, node.trial)
-        progress.work += size * size * node.u.size
+        for i in range(subproblem.w.size):
+            workspace.trial[i] = largest * subproblem.w[i]
     else:
-        load_hessian(columns, quadratic, size, node.point.curvature)
-        progress.work += size * size * node.u.size
+        copy_into(workspace.trial, point.curvature)
+    load_hessian(subproblem.columns, quadratic, size, workspace.trial)
+    progress.work += size * size * node.u.size
+
+
+@inlined
+def model_tolerance(progress, target):
+    """How far from its minimum the model may be left: a small part of the gap."""
     gap = max(min(progress.gap, 0.1 * progress.primal), 0.1 * target.tolerance * progress.primal)
-    thorough = progress.strategy >= NEWTON_EXACT
-    progress.level = minimise(quadratic, size, progress.level, penalty, progress.sharpness * gap, thorough)
-    direction(columns, node)
-    progress.length = 1.0
+    return progress.sharpness * gap
 
 
 @compiled
-def gather(node, threshold, intercept, slope):
+def gather(node, quadratic, threshold, intercept, slope):
     """Build the working set: decided-in features, non-zeros, and those whose correlation is above the threshold."""
-    progress, quadratic = node.progress[0], node.quadratic
+    progress = node.progress[0]
     size, capacity = 0, quadratic.x.size - 1
     for i in range(progress.hot):
         j = node.features[i]
@@ -474,11 +482,10 @@ def gather(node, threshold, intercept, slope):
 
 
 @compiled
-def direction(columns, node):
+def direction(columns, quadratic, size, step):
     """The model's step, in coordinates (``quadratic.move``) and in the predictor (``step``)."""
-    quadratic, step = node.quadratic, node.step
     clear(step)
-    for a in range(node.progress[0].working):
+    for a in range(size):
         move = quadratic.x[a] - quadratic.start[a]
         quadratic.move[a] = move
         if move != 0.0:
@@ -487,9 +494,3 @@ def direction(columns, node):
                     step[i] += move
             else:
                 add_column(columns, quadratic.feature[a], move, step)
-
-
-@compiled
-def predict(columns, node, b):
-    """Set the node's linear predictor from its iterate."""
-    add_columns(columns, node.x, b, node.u)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen.kernels.columns import make_dense, reserved_slots
-from safescreen.kernels.compiling import compiled
+from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import FREE, IN, OUT
 
 COUNTS = np.dtype(
@@ -167,7 +167,7 @@ def pop(nodes):
     return slot
 
 
-@compiled
+@inlined
 def release(nodes, slot):
     """Give the slot of a node that is no longer open back."""
     counts = nodes.counts[0]

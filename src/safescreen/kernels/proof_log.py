@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from safescreen.kernels.compiling import compiled
+from safescreen.kernels.compiling import compiled, inlined
 
 COUNTS = np.dtype(
     [
@@ -13,6 +13,7 @@ COUNTS = np.dtype(
         ("entries", "i8"),  # of points
         ("next_number", "i8"),  # of the next node
         ("step", "i8"),  # between the numbers of one worker
+        ("features", "i8"),  # entries a node may need
     ]
 )
 
@@ -32,10 +33,10 @@ class ProofLog(NamedTuple):
     value: np.ndarray
 
 
-def make_proof_log(nodes: int, entries: int, first: int, step: int) -> ProofLog:
+def make_proof_log(nodes: int, entries: int, features: int, first: int, step: int) -> ProofLog:
     """An empty log whose nodes are numbered ``first``, ``first + step``, ..."""
     return ProofLog(
-        counts=np.array([(0, 0, 0, first, step)], COUNTS).view(np.recarray),
+        counts=np.array([(0, 0, 0, first, step, features)], COUNTS).view(np.recarray),
         number=np.empty(nodes, np.int64),
         parent=np.empty(nodes, np.int64),
         decision=np.empty(nodes, np.int32),
@@ -54,14 +55,12 @@ def empty_log(log: ProofLog) -> None:
         log.counts[name] = 0
 
 
-@compiled
-def is_full(log, features):
-    """Whether the log may lack room for one more node."""
-    if log.intercept.size == 0:
-        return False
+@inlined
+def is_full(log):
+    """Whether the log may lack room for one more node; one that is not kept is never full."""
     counts = log.counts[0]
-    entries = max(counts.screened, counts.entries) + features
-    return counts.nodes >= log.intercept.size or entries > log.value.size
+    entries = max(counts.screened, counts.entries) + counts.features
+    return log.intercept.size > 0 and (counts.nodes >= log.intercept.size or entries > log.value.size)
 
 
 @compiled
@@ -91,7 +90,7 @@ def log_node(log, parent, decision, node, has_point):
     return number
 
 
-@compiled
+@inlined
 def log_decision(log, decision):
     """Log what screening decided in the latest node."""
     if log.intercept.size > 0:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen.kernels.columns import dot_column, weigh_column
-from safescreen.kernels.compiling import compiled
+from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import FREE
 from safescreen.kernels.vectors import add_multiple, copy_into, factorise, solve_factorised, total
 from safescreen.tuning import GRAM_INFLATION
@@ -189,7 +189,7 @@ def budget_misfit(quadratic, size, level, penalty):
     return misfit, proposal
 
 
-@compiled
+@inlined
 def budget_met(misfit, level, penalty, tolerance):
     """Whether the budget is used closely enough: within a per cent, and at a cost below the tolerance."""
     price = max(level * level / penalty.gamma - penalty.mu, 0.0)
@@ -353,9 +353,8 @@ def bracket_level(quadratic, size, level, penalty, tolerance):
     """The misfit falls as the level rises: bracket its root, minimising in between; returns the level."""
     lowest = penalty.lowest
     low, high = 0.0, np.inf
-    thorough = size > 0  # always: a constant would be another type, and a second compiled copy of the minimiser
     for attempt in range(60):
-        minimise_at_level(quadratic, size, level, penalty, 0.1 * tolerance, thorough)
+        minimise_at_level(quadratic, size, level, penalty, 0.1 * tolerance, True)
         misfit, proposal = budget_misfit(quadratic, size, level, penalty)
         if (misfit <= 0.0 and level <= lowest) or budget_met(misfit, level, penalty, tolerance):
             break

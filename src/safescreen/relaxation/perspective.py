@@ -14,7 +14,7 @@ import numpy as np
 from safescreen import kernels
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.kernels import GRAM, IN, Start, Target
-from safescreen.kernels.node import make_node
+from safescreen.kernels.node import make_node, make_workspace
 from safescreen.problem import Problem
 from safescreen.relaxation.bounds import Bound, Fixings, bound_at, sharp_bound_at
 from safescreen.relaxation.restriction import restricted
@@ -144,7 +144,8 @@ class _Block:
     def __init__(self, problem: Problem, fixings: Fixings, columns: IndexArray) -> None:
         self.columns = columns
         self._subproblem = restricted(problem, columns)
-        self._node = make_node(self._subproblem, np.ones(columns.size), problem.weights, columns.size)
+        self._node = make_node(columns.size, problem.n_samples, np.ones(columns.size))
+        self._workspace = make_workspace(columns.size, problem.weights, columns.size)
         self._node.status[fixings.included[columns]] = IN
 
     def solve(
@@ -159,7 +160,8 @@ class _Block:
         node.x[:] = x[self.columns]
         node.u[:] = node.x @ subproblem.columns.dense + b
         level = max(level, float(np.sqrt(subproblem.gamma * price)))
-        relaxed = kernels.relax(subproblem, node, Start(level, b, GRAM), Target(np.inf, 0.5 * tolerance, 0.0))
+        begin, target = Start(level, b, GRAM), Target(np.inf, 0.5 * tolerance, 0.0)
+        relaxed = kernels.relax(subproblem, node, self._workspace, begin, target)
         x[self.columns] = node.x
         return relaxed.primal, node.best_alpha, relaxed.intercept, relaxed.level
 

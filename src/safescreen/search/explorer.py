@@ -13,13 +13,15 @@ import numpy as np
 from safescreen import kernels
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.kernels import Orders, Subproblem
-from safescreen.kernels.explore import EXHAUSTED, LOG_FULL, NODES_FULL, make_explorer
-from safescreen.kernels.node import make_node, make_refit_node
-from safescreen.kernels.open_nodes import OpenNodes, enlarged
+from safescreen.kernels.exploration import EXHAUSTED, LOG_FULL, NODES_FULL, make_explorer
+from safescreen.kernels.node import make_workspace
+from safescreen.kernels.open_nodes import OpenNodes, enlarged, make_open_nodes
 from safescreen.kernels.proof_log import ProofLog
 
+_NO_NODES = make_open_nodes(1, 1, 1, 1)
 
-class WorkSpace(NamedTuple):
+
+class Beginning(NamedTuple):
     """What the nodes of a search have in common: how to begin, and how much room they need."""
 
     hot: BoolArray  # columns looked at in every round, at first
@@ -50,11 +52,11 @@ class Explorer:
     """One worker: its work space, its log, and the state it shares with others on the same computer."""
 
     def __init__(
-        self, subproblem: Subproblem, space: WorkSpace, root: RootProof, shared: FloatArray, log: ProofLog
+        self, subproblem: Subproblem, beginning: Beginning, root: RootProof, shared: FloatArray, log: ProofLog
     ) -> None:
-        node = make_node(subproblem, space.hot, space.weights, space.capacity)
-        no_nodes = kernels.NO_NODES
-        self._arrays = make_explorer(subproblem, (node, make_refit_node(node)), no_nodes, root, shared, log)
+        features = beginning.hot.size
+        self._arrays = make_explorer(subproblem, beginning.hot, _NO_NODES, root, shared, log)
+        self._workspace = make_workspace(features, beginning.weights, beginning.capacity)
         self.log = log
 
     def explore(self, open_nodes: OpenNodes, orders: Orders) -> Report:
@@ -63,7 +65,7 @@ class Explorer:
         last = self.nodes + orders.node_limit
         while True:
             left = orders._replace(node_limit=last - self.nodes)
-            outcome = kernels.explore(self._arrays._replace(open_nodes=open_nodes), left)
+            outcome = kernels.explore(self._arrays._replace(open_nodes=open_nodes), self._workspace, left)
             if outcome != NODES_FULL:
                 break
             open_nodes = enlarged(open_nodes)

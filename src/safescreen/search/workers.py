@@ -8,7 +8,7 @@ import numpy as np
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.kernels import IN, Orders
-from safescreen.kernels.explore import make_shared
+from safescreen.kernels.exploration import make_shared
 from safescreen.kernels.open_nodes import (
     OpenNodes,
     add_root,
@@ -21,7 +21,7 @@ from safescreen.kernels.proof_log import ProofLog, make_proof_log
 from safescreen.problem import Problem
 from safescreen.relaxation import Fixings, Root, restricted_for_search
 from safescreen.screening import flipped
-from safescreen.search.explorer import Explorer, RootProof, WorkSpace
+from safescreen.search.explorer import Beginning, Explorer, RootProof
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.tuning import HOT_FEATURES, LOGGED_ENTRIES, LOGGED_NODES, NODE_SLOTS, OPEN_BYTES, WARMING_SHARE
 
@@ -94,7 +94,7 @@ class Workers:
     """All workers of a search, and what they share."""
 
     each: list[Worker]
-    shared: FloatArray  # [a record of `safescreen.kernels.explore.SHARED`]
+    shared: FloatArray  # [a record of `safescreen.kernels.exploration.SHARED`]
 
     @property
     def n_columns(self) -> int:
@@ -133,14 +133,14 @@ def make_workers(
     capacity = min(columns.size, max(256, 2 * nonzero, nonzero + problem.k if problem.k < columns.size else 0))
     width = min(columns.size, max(32, nonzero + nonzero // 2))
     hot = _hot(problem, root, columns)
-    space = WorkSpace(hot, _curvature(problem, root), capacity)
+    beginning = Beginning(hot, _curvature(problem, root), capacity)
     needed = (root.x[columns] != 0.0) | problem.included[columns] | hot
     subproblem = restricted_for_search(problem, columns, needed)
     each = []
     for number in range(count):
         if number > 0 and not subproblem.columns.may_be_shared:
             subproblem = restricted_for_search(problem, columns, needed)
-        explorer = Explorer(subproblem, space, bounds, shared, _log(columns.size, number, count, proof))
+        explorer = Explorer(subproblem, beginning, bounds, shared, _log(columns.size, number, count, proof))
         most = most_open(columns.size, width, count)
         each.append(Worker(explorer, make_open_nodes(NODE_SLOTS, columns.size, width, most), columns, proof))
     status = np.where(fixings.included[columns], IN, 0).astype(np.int8)
@@ -157,8 +157,8 @@ def _root_proof(problem: Problem, root: Root, columns: IndexArray) -> RootProof:
 def _log(features: int, number: int, count: int, proof: ProofWriter | None) -> ProofLog:
     """A worker's log: empty for good where no proof is written; its numbers are its own."""
     if proof is None:
-        return make_proof_log(0, 0, number, count)
-    return make_proof_log(LOGGED_NODES, max(LOGGED_ENTRIES, 4 * features), number, count)
+        return make_proof_log(0, 0, features, number, count)
+    return make_proof_log(LOGGED_NODES, max(LOGGED_ENTRIES, 4 * features), features, number, count)
 
 
 def most_open(features: int, width: int, workers: int) -> int:

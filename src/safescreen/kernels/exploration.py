@@ -1,6 +1,6 @@
 """The search tree, compiled: many nodes per call, best bound first with plunging.
 
-One call of :func:`explore` works through as many open nodes as its allowance of arithmetic permits and then returns to
+One call of :func:`run` works through as many open nodes as its allowance of arithmetic permits and then returns to
 Python, which looks after limits, progress, interrupts and the exchange of nodes between workers. The allowance counts
 operations, not seconds, so a search on one thread is the same every time.
 """
@@ -11,15 +11,16 @@ import numpy as np
 
 from safescreen.kernels.columns import (
     add_column,
+    add_columns,
     forget_dense,
     make_decided_dense,
     make_dense,
     only_reserved_slots_left,
 )
-from safescreen.kernels.compiling import compiled, entry
-from safescreen.kernels.dual_bound import flipped
+from safescreen.kernels.compiling import compiled, entry, inlined
+from safescreen.kernels.dual_bound import Bound, flipped
 from safescreen.kernels.goals import Goal, Models, cutoff, make_models, take_model
-from safescreen.kernels.node import GRAM, NEWTON, Node, Start, Target, predict, relax
+from safescreen.kernels.node import GRAM, NEWTON, Node, Start, Target, make_node, relax
 from safescreen.kernels.open_nodes import OpenNodes, load, pop, release, save
 from safescreen.kernels.proof_log import ProofLog, is_full, log_decision, log_node
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
@@ -67,7 +68,10 @@ CURSOR = np.dtype(
         ("decision", "i8"),  # what distinguishes it from its parent
         ("done", "i8"),  # nodes of this call
         ("spent", "i8"),  # arithmetic of this call
-        ("diving", "?"),  # the node at hand is a child of the last one
+        ("chosen", "i8"),  # the feature to branch on, -1 if there is none
+        ("at_hand", "?"),  # there is a node: the last one's child, or one just opened
+        ("is_leaf", "?"),  # nothing is free in it
+        ("proves_more", "?"),  # its dual point proves more than its parent's bound
     ],
     align=True,
 )
@@ -97,6 +101,14 @@ class Explorer(NamedTuple):
     log: ProofLog
 
 
+class Now(NamedTuple):
+    """The records that change with every node."""
+
+    cursor: np.record  # of `CURSOR`
+    tally: np.record  # of `TALLY`
+    shared: np.record  # of `SHARED`
+
+
 class Orders(NamedTuple):
     """What an exploration is for, and how far it may go."""
 
@@ -113,18 +125,18 @@ def make_shared(upper: float) -> np.ndarray:
 
 def make_explorer(
     subproblem: Subproblem,
-    nodes: tuple[Node, Node],
+    hot: np.ndarray,
     open_nodes: OpenNodes,
     bounds: tuple[np.ndarray, np.ndarray],
     shared: np.ndarray,
     log: ProofLog,
 ) -> Explorer:
-    """A worker that has not begun; ``nodes`` are its own and the one for refits, ``bounds`` those of the root."""
-    features = bounds[0].size
+    """A worker that has not begun; ``hot`` are the features to begin with, ``bounds`` those of the root."""
+    features, samples = hot.size, subproblem.y.size
     return Explorer(
         subproblem=subproblem,
-        node=nodes[0],
-        refit_node=nodes[1],
+        node=make_node(features, samples, hot),
+        refit_node=make_node(features, samples, hot),
         open_nodes=open_nodes,
         models=make_models(features),
         root=RootBounds(*bounds, np.zeros(features, np.bool_)),
@@ -136,98 +148,113 @@ def make_explorer(
 
 
 @entry
-def run(request, explorer, start, target, orders):
+def run(request, explorer, workspace, start, target, orders):
     """The one function Python calls, so that one is compiled, cached and loaded: relax a node, or explore the tree.
 
-    The results of a relaxation lie in the node's progress; an exploration returns why it ended.
+    The results of a relaxation lie in the node's progress. An exploration works through open nodes until none is left,
+    the allowance is used up or there is no room for more, and returns which of these it was. Both are one function,
+    and the steps around a relaxation are no part of it, because whatever calls it is compiled together with it.
     """
+    subproblem, node, refit_node = explorer.subproblem, explorer.node, explorer.refit_node
     if request == RELAX:
-        relax(explorer.subproblem, explorer.node, start, target)
+        relax(subproblem, node, workspace, start, target)
         return PAUSED
-    return explore(explorer, orders)
+    now = Now(explorer.cursor[0], explorer.tally[0], explorer.shared[0])
+    begin_round(now.cursor)
+    while True:
+        outcome = next_node(explorer, workspace.gram, orders)
+        if outcome != OPENED:
+            return outcome
+        relax(subproblem, node, workspace, node_start(node, now.tally), node_target(now.cursor, orders))
+        if settle(node, explorer.models, explorer.log, now, orders):
+            continue
+        if suggests_model(subproblem, node, refit_node, explorer.models, now):
+            relax(subproblem, refit_node, workspace, refit_start(subproblem, node), refit_target())
+            if take_refit(refit_node, explorer.models, now, orders):
+                continue
+        if now.cursor.proves_more and orders.screen_nodes:
+            screen_node(subproblem, node, explorer.log, now)
+        branch(subproblem, node, explorer.open_nodes, now.cursor)
+
+
+@inlined
+def begin_round(cursor):
+    """Nothing is done yet, and no node at hand."""
+    cursor.done = 0
+    cursor.spent = 0
+    cursor.at_hand = False
 
 
 @compiled
-def explore(explorer, orders):
-    """Work through open nodes until none is left, the allowance is used up, or there is no room for more."""
-    cursor = explorer.cursor[0]
-    cursor.done = 0
-    cursor.spent = 0
-    cursor.diving = False
+def next_node(explorer, gram, orders):
+    """Have a node at hand that must be relaxed, the last one's child or the best open one; or say why there is none."""
+    nodes, node, log, cursor = explorer.open_nodes, explorer.node, explorer.log, explorer.cursor[0]
     while True:
         cursor.cutoff = cutoff(orders.goal, explorer.shared[0].upper)
-        if not cursor.diving:
-            outcome = open_next(explorer, orders)
+        if not cursor.at_hand:
+            outcome = open_next(explorer, gram, orders)
             if outcome == CLOSED:
                 continue
             if outcome != OPENED:
                 return outcome
-        if must_stop(explorer, orders):
-            return put_back(explorer)
+        if is_time_up(cursor, explorer.shared[0].stop, orders) or lacks_room(nodes, log):
+            return put_back(nodes, node, log, cursor)
         cursor.done += 1
-        free = count_free(explorer)
-        cursor.diving = free >= 0 and explore_node(explorer, orders, free == 0)
+        if fits_budget(explorer.subproblem, node, cursor):
+            return OPENED
+        close_unexplored(node, log, cursor, explorer.tally[0], max(cursor.cutoff, cursor.bound))
 
 
 @compiled
-def open_next(explorer, orders):
+def open_next(explorer, gram, orders):
     """Load the next open node, unless what is known by now closes it."""
     nodes, node, cursor = explorer.open_nodes, explorer.node, explorer.cursor[0]
     if nodes.counts[0].waiting == 0:
         return EXHAUSTED
-    if is_full(explorer.log, node.status.size):
+    if is_full(explorer.log):
         return LOG_FULL
     slot = pop(nodes)
     cursor.parent = nodes.parent[slot]
     cursor.decision = nodes.decision[slot]
     if nodes.bound[slot] >= cursor.cutoff:  # the best open node is hopeless, hence all are
-        close_unexplored(explorer, nodes.bound[slot])
+        close_unexplored(node, explorer.log, cursor, explorer.tally[0], nodes.bound[slot])
         release(nodes, slot)
         return CLOSED
-    recycle_slots(explorer)
+    recycle_slots(explorer.subproblem, node, gram)
     cursor.bound = load(explorer.subproblem, nodes, node, slot)
-    if orders.screen_nodes and not screen_by_root(explorer):
-        close_unexplored(explorer, max(cursor.cutoff, cursor.bound))
+    if orders.screen_nodes and not screen_by_root(node, explorer.root, explorer.tally[0], cursor.cutoff):
+        close_unexplored(node, explorer.log, cursor, explorer.tally[0], max(cursor.cutoff, cursor.bound))
         return CLOSED
     make_decided_dense(explorer.subproblem.columns, node.status)
-    predict(explorer.subproblem.columns, node, node.progress[0].intercept)
+    add_columns(explorer.subproblem.columns, node.x, node.progress[0].intercept, node.u)
     cursor.spent += node.status.size * 4 + node.u.size * nodes.length[slot]
+    cursor.at_hand = True
     return OPENED
 
 
 @compiled
-def close_unexplored(explorer, bound):
+def close_unexplored(node, log, cursor, tally, bound):
     """Close the node at hand with a bound that needs no dual point of its own."""
-    tally, cursor = explorer.tally[0], explorer.cursor[0]
     tally.closed_bound = min(tally.closed_bound, bound)
-    log_node(explorer.log, cursor.parent, cursor.decision, explorer.node, False)
+    log_node(log, cursor.parent, cursor.decision, node, False)
+    cursor.at_hand = False
 
 
 @compiled
-def recycle_slots(explorer):
+def recycle_slots(subproblem, node, gram):
     """Before a node is loaded: take back the dense slots of sparse columns when only reserved ones are left."""
-    subproblem = explorer.subproblem
     if not only_reserved_slots_left(subproblem.columns, subproblem.k):
         return
     forget_dense(subproblem.columns)
-    forget_gram(explorer.node)
-    forget_gram(explorer.refit_node)
-    for j in range(explorer.node.hot.size):
-        explorer.node.hot[j] = False
+    gram.size[0] = 0
+    for j in range(node.hot.size):
+        node.hot[j] = False
+        gram.slot_of[j] = -1
 
 
 @compiled
-def forget_gram(node):
-    """Empty the node's Gram matrix: the columns behind it are gone."""
-    for j in range(node.gram.slot_of.size):
-        node.gram.slot_of[j] = -1
-    node.gram.size[0] = 0
-
-
-@compiled
-def screen_by_root(explorer):
+def screen_by_root(node, root, tally, limit):
     """Apply what the root's dual point proves against the current cutoff; False if the node contradicts it."""
-    node, root, tally, limit = explorer.node, explorer.root, explorer.tally[0], explorer.cursor[0].cutoff
     for j in range(node.status.size):
         if root.if_in[j] > limit:
             choice, raised = OUT, root.if_in[j]
@@ -246,92 +273,94 @@ def screen_by_root(explorer):
     return True
 
 
-@compiled
-def must_stop(explorer, orders):
+@inlined
+def is_time_up(cursor, stop, orders):
     """Whether to return to Python before the node at hand is explored; every call makes some progress."""
-    cursor = explorer.cursor[0]
-    pause = cursor.done > 0 and (cursor.spent >= orders.allowance or explorer.shared[0].stop != 0)
-    no_room = explorer.open_nodes.counts[0].vacant < 3 or is_full(explorer.log, explorer.node.status.size)
-    return pause or cursor.done >= orders.node_limit or no_room
+    pause = cursor.done > 0 and (cursor.spent >= orders.allowance or stop != 0)
+    return pause or cursor.done >= orders.node_limit
+
+
+@inlined
+def lacks_room(nodes, log):
+    """Whether the children of a node, or its entry in the log, might not fit."""
+    return nodes.counts[0].vacant < 3 or is_full(log)
 
 
 @compiled
-def put_back(explorer):
+def put_back(nodes, node, log, cursor):
     """Store the node at hand again; returns what to do before the search goes on."""
-    nodes, cursor = explorer.open_nodes, explorer.cursor[0]
-    save(nodes, explorer.node, cursor.bound, cursor.parent, cursor.decision)
+    save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
     if nodes.counts[0].vacant < 3:
         return NODES_FULL
-    return LOG_FULL if is_full(explorer.log, explorer.node.status.size) else PAUSED
+    return LOG_FULL if is_full(log) else PAUSED
 
 
 @compiled
-def count_free(explorer):
-    """The free features of the node at hand; a used-up budget rules them all out.
+def fits_budget(subproblem, node, cursor):
+    """Rule free features out where the budget is used up; False where screening proved more features in than fit.
 
-    Where screening proved more features in than fit, nothing here is below the cutoff: the node is closed, and the
-    count is -1.
+    Then nothing in the node is below the cutoff.
     """
-    subproblem, node, cursor = explorer.subproblem, explorer.node, explorer.cursor[0]
     decided, free = 0, 0
     for j in range(node.status.size):
         if node.status[j] == IN:
             decided += 1
         elif node.status[j] == FREE:
             free += 1
-    if decided > subproblem.k:
-        close_unexplored(explorer, max(cursor.cutoff, cursor.bound))
-        return -1
     if decided == subproblem.k:
         for j in range(node.status.size):
             if node.status[j] == FREE:
                 decide(subproblem, node, j, OUT)
-        return 0
-    return free
+        free = 0
+    cursor.is_leaf = free == 0
+    return decided <= subproblem.k
 
 
-@compiled
-def explore_node(explorer, orders, final):
-    """Relax the node at hand, then close or branch it; whether a child is at hand now."""
-    node, tally, cursor = explorer.node, explorer.tally[0], explorer.cursor[0]
-    relaxed, proved = bound_node(explorer, orders, final)
-    if cursor.bound >= cursor.cutoff or final:
-        if final:
-            objective = relaxed.primal * (1.0 + 8.0 * node.u.size * UNIT)
-            take_model(orders.goal, explorer.models, explorer.shared[0], node.status, objective)
-        tally.closed_bound = min(tally.closed_bound, cursor.bound)
-        return False
-    j, fractional = choose(node)
-    if fractional <= ROUNDING_FRACTIONAL or tally.refits * ROUNDING_PERIOD < tally.nodes + 64:
-        if try_rounding(explorer, orders, relaxed.exact_hessians) and cursor.bound >= cursor.cutoff:
-            tally.closed_bound = min(tally.closed_bound, cursor.bound)
-            return False
-    if proved and orders.screen_nodes:
-        screen_node(explorer, relaxed.bound)
-    if j >= 0 and node.status[j] != FREE:
-        j, fractional = choose(node)
-    if j < 0:  # everything was decided by screening: the node is its own only child
-        return True
-    return branch(explorer, j)
-
-
-@compiled
-def bound_node(explorer, orders, final):
-    """Relax and log the node at hand; returns the relaxation, and whether it proves more than the parent did."""
-    node, tally, cursor = explorer.node, explorer.tally[0], explorer.cursor[0]
+@inlined
+def node_start(node, tally):
+    """Begin with the parent's level; with exact Hessians where most nodes need them, but for a try now and then."""
+    progress = node.progress[0]
     hard = tally.exact_nodes * 2 > tally.nodes + 8 and tally.nodes % 16 != 0
-    start = Start(node.progress[0].level, node.progress[0].intercept, NEWTON if hard else GRAM)
-    patience = 0.0 if final else NODE_PATIENCE
-    target = Target(cursor.cutoff, NODE_TOLERANCE * orders.goal.rel_gap, patience)
-    relaxed = relax(explorer.subproblem, node, start, target)
-    cursor.spent += 2 * node.progress[0].work + 64 * node.status.size
+    return Start(progress.level, progress.intercept, NEWTON if hard else GRAM)
+
+
+@inlined
+def node_target(cursor, orders):
+    """Until the node is pruned, solved, or certain to be branched; a leaf is always solved."""
+    patience = 0.0 if cursor.is_leaf else NODE_PATIENCE
+    return Target(cursor.cutoff, NODE_TOLERANCE * orders.goal.rel_gap, patience)
+
+
+@compiled
+def settle(node, models, log, now, orders):
+    """Count and log the node just relaxed, and close it if nothing is left to do; whether it is closed."""
+    progress, cursor, tally = node.progress[0], now.cursor, now.tally
+    cursor.spent += 2 * progress.work + 64 * node.status.size
     tally.nodes += 1
-    tally.exact_nodes += 1 if relaxed.exact_hessians else 0
-    proved = relaxed.bound.value >= cursor.bound
-    cursor.bound = max(cursor.bound, relaxed.bound.value)
-    cursor.parent = log_node(explorer.log, cursor.parent, cursor.decision, node, proved)
+    tally.exact_nodes += 1 if progress.strategy >= NEWTON else 0
+    cursor.proves_more = progress.bound >= cursor.bound  # else the parent's bound holds, and this point adds nothing
+    cursor.bound = max(cursor.bound, progress.bound)
+    cursor.parent = log_node(log, cursor.parent, cursor.decision, node, cursor.proves_more)
     cursor.decision = 0
-    return relaxed, proved
+    if cursor.is_leaf:
+        take_model(orders.goal, models, now.shared, node.status, rounded_up(node))
+    if cursor.is_leaf or cursor.bound >= cursor.cutoff:
+        close(now)
+        return True
+    return False
+
+
+@inlined
+def rounded_up(node):
+    """The objective of a fitted model, rounding included: ``8 m`` units cover the sums over its samples."""
+    return node.progress[0].primal * (1.0 + 8.0 * node.u.size * UNIT)
+
+
+@inlined
+def close(now):
+    """Close the node at hand with its own bound."""
+    now.tally.closed_bound = min(now.tally.closed_bound, now.cursor.bound)
+    now.cursor.at_hand = False
 
 
 @compiled
@@ -357,28 +386,53 @@ def choose(node):
 
 
 @compiled
-def try_rounding(explorer, orders, exact_hessians):
-    """Refit the model that the relaxation suggests, unless it was tried lately; whether the cutoff has fallen."""
-    subproblem, refit, cursor = explorer.subproblem, explorer.refit_node, explorer.cursor[0]
-    if not round_up(explorer):
+def suggests_model(subproblem, node, refit_node, models, now):
+    """Choose the feature to branch on; whether the relaxation suggests a model worth refitting, which is set up then.
+
+    It is where the relaxation is nearly decided, or few models have been tried.
+    """
+    now.cursor.chosen, fractional = choose(node)
+    if fractional > ROUNDING_FRACTIONAL and now.tally.refits * ROUNDING_PERIOD >= now.tally.nodes + 64:
         return False
-    b = explorer.node.progress[0].intercept
-    predict(subproblem.columns, refit, b)
-    start = Start(np.sqrt(subproblem.gamma * subproblem.mu), b, NEWTON if exact_hessians else GRAM)
-    relaxed = relax(subproblem, refit, start, Target(np.inf, REFIT_TOLERANCE, 0.0))
-    cursor.spent += 2 * refit.progress[0].work
-    explorer.tally[0].refits += 1
-    objective = relaxed.primal * (1.0 + 8.0 * refit.u.size * UNIT)
-    if not take_model(orders.goal, explorer.models, explorer.shared[0], refit.status, objective):
+    round_up(node, refit_node, subproblem.k)
+    if not is_new(refit_node.status, models.tried):
         return False
-    cursor.cutoff = cutoff(orders.goal, explorer.shared[0].upper)
+    add_columns(subproblem.columns, refit_node.x, node.progress[0].intercept, refit_node.u)
+    return True
+
+
+@inlined
+def refit_start(subproblem, node):
+    """Begin with the node's intercept and its kind of Hessian."""
+    progress = node.progress[0]
+    lowest = np.sqrt(subproblem.gamma * subproblem.mu)
+    return Start(lowest, progress.intercept, NEWTON if progress.strategy >= NEWTON else GRAM)
+
+
+@inlined
+def refit_target():
+    """Until the model is fitted."""
+    return Target(np.inf, REFIT_TOLERANCE, 0.0)
+
+
+@compiled
+def take_refit(refit_node, models, now, orders):
+    """Take the model just refitted, which may close the node at hand; whether it did."""
+    cursor = now.cursor
+    cursor.spent += 2 * refit_node.progress[0].work
+    now.tally.refits += 1
+    if not take_model(orders.goal, models, now.shared, refit_node.status, rounded_up(refit_node)):
+        return False
+    cursor.cutoff = cutoff(orders.goal, now.shared.upper)
+    if cursor.bound < cursor.cutoff:
+        return False
+    close(now)
     return True
 
 
 @compiled
-def round_up(explorer):
-    """Mark in the refit node the model that the relaxation suggests; False if it was tried lately."""
-    node, refit, k = explorer.node, explorer.refit_node, explorer.subproblem.k
+def round_up(node, refit_node, k):
+    """Mark in the refit node the model that the relaxation suggests: what is in, and the largest free coefficients."""
     half = 0.5 * node.progress[0].level
     decided, free = 0, 0
     for j in range(node.status.size):
@@ -400,9 +454,8 @@ def round_up(explorer):
             if taken < k:
                 chosen = True
                 taken += 1
-        refit.status[j] = IN if chosen else OUT
-        refit.x[j] = node.x[j] if chosen else 0.0
-    return is_new(refit.status, explorer.models.tried)
+        refit_node.status[j] = IN if chosen else OUT
+        refit_node.x[j] = node.x[j] if chosen else 0.0
 
 
 @compiled
@@ -420,17 +473,18 @@ def is_new(status, tried):
 
 
 @compiled
-def screen_node(explorer, bound):
+def screen_node(subproblem, node, log, now):
     """Fix every free feature whose other branch is proved to hold nothing below the cutoff."""
-    subproblem, node, tally, cursor = explorer.subproblem, explorer.node, explorer.tally[0], explorer.cursor[0]
+    progress, tally = node.progress[0], now.tally
+    bound = Bound(progress.bound, progress.kth_gain, progress.next_gain)
     for j in range(node.status.size):
         if node.status[j] != FREE:
             continue
         choice, raised = flipped(bound, node.best_q[j] - subproblem.mu)
-        if raised > cursor.cutoff:
+        if raised > now.cursor.cutoff:
             tally.closed_bound = min(tally.closed_bound, raised)
             decide(subproblem, node, j, choice)
-            log_decision(explorer.log, choice * (j + 1))
+            log_decision(log, choice * (j + 1))
 
 
 @compiled
@@ -445,9 +499,14 @@ def decide(subproblem, node, j, choice):
 
 
 @compiled
-def branch(explorer, j):
-    """Split on a feature: the likelier side is next if its bound is near the best, the other waits; whether it is."""
-    nodes, node, cursor = explorer.open_nodes, explorer.node, explorer.cursor[0]
+def branch(subproblem, node, nodes, cursor):
+    """Split on a feature: the likelier side is next if its bound is near the best, the other one waits."""
+    j = cursor.chosen
+    if j >= 0 and node.status[j] != FREE:
+        j, _ = choose(node)
+    if j < 0:  # everything was decided by screening: the node is its own only child
+        cursor.at_hand = True
+        return
     kept = node.x[j]
     first = IN if abs(kept) >= 0.5 * node.progress[0].level and kept != 0.0 else OUT
     cursor.decision = first * (j + 1)
@@ -457,10 +516,9 @@ def branch(explorer, j):
     save(nodes, node, cursor.bound, cursor.parent, -cursor.decision)
     node.status[j] = FREE
     node.x[j] = kept
-    decide(explorer.subproblem, node, j, first)
+    decide(subproblem, node, j, first)
     best = nodes.bound[nodes.heap[0]]
     near = cursor.bound <= best + PLUNGE * (cursor.cutoff - best)
-    if near or nodes.counts[0].waiting > nodes.counts[0].most:
-        return True
-    save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
-    return False
+    cursor.at_hand = near or nodes.counts[0].waiting > nodes.counts[0].most
+    if not cursor.at_hand:
+        save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
