@@ -107,6 +107,24 @@ def test_the_files_can_be_read_one_after_the_other():
         assert ours <= {*modules[:place]}, name
 
 
+def lines_of_code(path):
+    """Lines that are neither empty nor comments nor documentation."""
+    source = path.read_text(encoding="utf-8")
+    lines = {number for number, line in enumerate(source.splitlines(), 1) if line.split("#")[0].strip()}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            lines -= {*range(node.lineno, node.end_lineno + 1)}
+    return len(lines)
+
+
+def test_it_is_as_long_as_the_readme_says():
+    length = sum(lines_of_code(path) for path in FOLDER.glob("[a-z]*.py"))
+    readme = (DATA.parent.parent / "README.md").read_text(encoding="utf-8")
+    assert "six short\nfiles](src/safescreen/verification), some 700 lines of code" in readme
+    assert 650 <= length <= 750
+    assert len([*FOLDER.glob("[a-z]*.py")]) == 6
+
+
 @pytest.mark.parametrize("name", PROOFS)
 def test_running_it_imports_nothing_else(name):
     code = """
