@@ -33,7 +33,7 @@ from safescreen.verification.arithmetic import ROUNDOFF, Array, batches, logisti
 from safescreen.verification.dual_bounds import OUT, bound_nodes, evaluate_points
 from safescreen.verification.reading import Arrays, Header, read_proof, require
 from safescreen.verification.recognition import (
-    Problem,
+    StatedProblem,
     Terms,
     is_sparse,
     mask_of,
@@ -113,7 +113,7 @@ def statements(header: Header, arrays: Arrays) -> dict[str, Any]:
 # -- 3. The upper bound: the model's objective -------------------------------------------------------------
 
 
-def check_upper_bound(problem: Problem, header: Header, arrays: Arrays, numbers: Numbers) -> None:
+def check_upper_bound(problem: StatedProblem, header: Header, arrays: Arrays, numbers: Numbers) -> None:
     """The model is no worse than claimed.
 
     Whoever made the model, and however, its objective is an upper bound on the optimum.
@@ -125,7 +125,7 @@ def check_upper_bound(problem: Problem, header: Header, arrays: Arrays, numbers:
     require(as_claimed, f"The objective is {objective!r}, not {claimed!r} as claimed.")
 
 
-def model_objective(problem: Problem, support: Array, coef: Array, intercept: float) -> float:
+def model_objective(problem: StatedProblem, support: Array, coef: Array, intercept: float) -> float:
     """``Σ w_i log(1 + exp(-y_i (A_i x + b))) + ‖x‖²/γ + μ · #(features in)``, rounded up.
 
     The loss falls with the margin ``y_i (A_i x + b)``, so a margin lowered by its error covers all rounding
@@ -159,7 +159,7 @@ def count_priced(terms: Terms, support: Array, coef: Array) -> int:
     return n_priced
 
 
-def model_intercept(problem: Problem, support: Array, coef: Array, intercept: float) -> tuple[float, float]:
+def model_intercept(problem: StatedProblem, support: Array, coef: Array, intercept: float) -> tuple[float, float]:
     """``b = intercept + Σ means_j coef_j`` and its error; without a fitted intercept it must vanish."""
     shifts = coef * problem.stated_means[support]
     b = math.fsum((intercept, *shifts))
@@ -184,7 +184,7 @@ class LowerBound:
     points: int = 1
 
 
-def lower_bound(problem: Problem, n_chunks: int, arrays: Arrays) -> LowerBound:
+def lower_bound(problem: StatedProblem, n_chunks: int, arrays: Arrays) -> LowerBound:
     """No admissible model is better than this.
 
     Every model is in a region that some screening decision of the root cuts off, or it agrees with all of
@@ -212,7 +212,7 @@ def lower_bound(problem: Problem, n_chunks: int, arrays: Arrays) -> LowerBound:
     return LowerBound(float(value), uncertainty, tree.n_nodes, n_leaves, n_points)
 
 
-def least_contribution(problem: Problem, tree: Tree, root_status: Array, inherited: float) -> tuple[float, float]:
+def least_contribution(problem: StatedProblem, tree: Tree, root_status: Array, inherited: float) -> tuple[float, float]:
     """The least bound over all regions of the tree, and its uncertainty.
 
     The regions are the leaves, and what screening decisions cut off elsewhere: below a node every model
@@ -266,7 +266,7 @@ def best_on_the_way_up(bound: Array, parent: Array) -> Array:
 # -- 5. The claims -----------------------------------------------------------------------------------------
 
 
-def check_lower_bound(problem: Problem, header: Header, arrays: Arrays, numbers: Numbers) -> None:
+def check_lower_bound(problem: StatedProblem, header: Header, arrays: Arrays, numbers: Numbers) -> None:
     """There is a lower bound, and bound and gap are as good as claimed."""
     lower = lower_bound(problem, header["chunks"], arrays)
     numbers.nodes, numbers.leaves, numbers.points = lower.nodes, lower.leaves, lower.points

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from safescreen.verification.arithmetic import ROUNDOFF, Array, weighted_entropy
-from safescreen.verification.recognition import Columns, Problem, Terms
+from safescreen.verification.recognition import Columns, StatedProblem, Terms
 
 IN, OUT = 0, 1
 """The sides a feature can be decided for; a *status* is a pair of masks: of the features in, and of those out."""
@@ -38,7 +38,7 @@ class DualPoints:
     """Points too far from balance to prove anything."""
 
 
-def evaluate_points(problem: Problem, columns: Columns, P: Array) -> DualPoints:
+def evaluate_points(problem: StatedProblem, columns: Columns, P: Array) -> DualPoints:
     """What the rows of ``P`` prove about these columns: entropy rounded down, and q up, because D falls in q.
 
     - Once computed, ``α`` is exact: it stands for a ``p`` that is smaller by at most 7 units of round-off.

@@ -82,7 +82,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Problem:
+class StatedProblem:
     """The problem a proof states, about data that were recognised."""
 
     terms: Terms
@@ -95,7 +95,7 @@ class Problem:
 
 def recognise_problem(
     header: Header, arrays: Arrays, X: Any, labels: Array, sample_weight: Array | None = None
-) -> Problem:
+) -> StatedProblem:
     """The problem, if labels, weights, means and scales are those of the data.
 
     The fingerprint of the matrix is left to the caller, as it takes long to compute.
@@ -109,7 +109,7 @@ def recognise_problem(
     require(one_each and scales.min() > 0.0, "There is not one mean and scale per feature.")
     counted_rows = X if samples.counted.all() else X[samples.counted]
     columns = recognise_columns(counted_rows, means, scales, terms, samples.weights, header["standardize"])
-    return Problem(terms, samples, columns, means, scales)
+    return StatedProblem(terms, samples, columns, means, scales)
 
 
 # -- terms -------------------------------------------------------------------------------------------------
