@@ -13,10 +13,10 @@ import math
 import numpy as np
 from prover import load, save
 
-from safescreen.checker import TREE
 from safescreen.problem import Problem
 from safescreen.testing.reference import brute_force
 from safescreen.verification import verify
+from safescreen.verification.reading import TREE_ARRAYS
 
 
 def sealed(array):
@@ -26,7 +26,7 @@ def sealed(array):
 def join(arrays):
     """All chunks as one tree, which is easier to tamper with."""
     parts = sorted(name[:10] for name in arrays if name.endswith("_nodes"))
-    return {kind: np.concatenate([arrays.pop(f"{part}_{kind}") for part in parts]) for kind in TREE}
+    return {kind: np.concatenate([arrays.pop(f"{part}_{kind}") for part in parts]) for kind in TREE_ARRAYS}
 
 
 def split(header, arrays, tree):
@@ -334,7 +334,7 @@ def _(tree):
 
 @tampering
 def drop_a_chunk(header, arrays, data):
-    for kind in TREE:
+    for kind in TREE_ARRAYS:
         del arrays[f"tree{header['chunks'] - 1:06d}_{kind}"]
 
 
@@ -362,7 +362,7 @@ def keep_the_tree_but_not_the_count(header, arrays, data):
 
 @tampering
 def swap_two_chunks(header, arrays, data):
-    for kind in TREE:
+    for kind in TREE_ARRAYS:
         first, second = f"tree000000_{kind}", f"tree000001_{kind}"
         arrays[first], arrays[second] = arrays[second], arrays[first]
 

@@ -1,4 +1,9 @@
-"""Checking proofs: what goes in and what comes out. The checker itself is :mod:`safescreen.checker`."""
+"""Checking proofs: what goes in and what comes out.
+
+This folder imports NumPy and nothing else of the package, so that it can be read and run on its own. Read
+``checker.py`` first: it takes the steps, and says where they are. On the command line,
+``python -m safescreen.verification proof.npz data.npz`` runs them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from safescreen.checker import RefusedError, check
+from safescreen.verification.arithmetic import Array
+from safescreen.verification.checker import Findings, check
+from safescreen.verification.reading import RefusedError
 
 
 @dataclass(frozen=True)
@@ -68,9 +75,11 @@ class Verification:
             return f"Refused: {self.reason}"
         return (
             f"Valid: no model of this problem ({self.problem}) is better by more than {self.gap:.2g} (relative).\n"
-            f"  objective    {self.objective:.15g}\n  lower bound  {self.lower_bound:.15g}\n"
+            f"  objective    {self.objective:.15g}\n"
+            f"  lower bound  {self.lower_bound:.15g}\n"
             f"  tree         {self.nodes} nodes, {self.leaves} leaves, {self.points} dual points evaluated\n"
-            f"  data         SHA-256 {self.fingerprint[:16]}...\n  checked in   {self.seconds:.3g} s"
+            f"  data         SHA-256 {self.fingerprint[:16]}...\n"
+            f"  checked in   {self.seconds:.3g} s"
         )
 
 
@@ -100,14 +109,11 @@ def verify(path: str | PathLike[str], X: Any, y: Any, sample_weight: Any = None)
         If there is no such file, ``X`` is no matrix of numbers or ``y`` does not have one label per row. Whatever is
         wrong with the proof itself is reported as a refusal instead.
     """
-    start, matrix, labels, reason = perf_counter(), _matrix(X), np.asarray(y), ""
-    labels = labels.ravel() if labels.ndim == 2 and labels.shape[1] == 1 else labels
-    if labels.shape != matrix.shape[:1]:
-        raise ValueError(f"y has shape {labels.shape}, but must have one label for each of the {matrix.shape[0]} rows.")
-    weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if weights is not None and weights.shape != labels.shape:
-        raise ValueError(f"sample_weight has shape {weights.shape}, but must have one number for each label.")
-    found: dict[str, Any] = {}
+    start = perf_counter()
+    matrix = _matrix(X)
+    labels = _labels(y, matrix.shape[0])
+    weights = _weights(sample_weight, labels)
+    found, reason = Findings(), ""
     with open(path, "rb") as file, np.errstate(all="ignore"):
         try:
             check(file, matrix, labels, weights, found)
@@ -115,16 +121,40 @@ def verify(path: str | PathLike[str], X: Any, y: Any, sample_weight: Any = None)
             reason = str(refusal)
         except Exception as error:  # whatever a broken or malicious file can trigger is a refusal, not a crash
             reason = f"The proof cannot be read ({type(error).__name__}: {' '.join(str(error).split())})."
-    return Verification(not reason, **found, reason=reason, seconds=perf_counter() - start)
+    return Verification(
+        valid=not reason,
+        reason=reason,
+        claims=found.claims,
+        fingerprint=found.fingerprint,
+        seconds=perf_counter() - start,
+        **vars(found.numbers),
+    )
+
+
+def _labels(y: Any, n_samples: int) -> Array:
+    """One label per sample; a single column will do."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.shape != (n_samples,):
+        raise ValueError(f"y has shape {labels.shape}, but must have one label for each of the {n_samples} rows.")
+    return labels
+
+
+def _weights(sample_weight: Any, labels: Array) -> Array | None:
+    """One weight per label, if any are given."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, np.float64)
+    if weights.shape != labels.shape:
+        raise ValueError(f"sample_weight has shape {weights.shape}, but must have one number for each label.")
+    return weights
 
 
 def _matrix(X: Any) -> Any:
     """The data as doubles: dense, or sparse in compressed columns without zeros, by its own methods."""
     if hasattr(X, "tocsc"):
-        X = (X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)).tocsc(copy=True)
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        X = X.astype(np.float64)
+        X = _canonical_columns(X)
     else:
         X = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
         try:
@@ -134,3 +164,13 @@ def _matrix(X: Any) -> Any:
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}, but a matrix with rows and columns is needed.")
     return X
+
+
+def _canonical_columns(X: Any) -> Any:
+    """A copy of a sparse matrix with sorted rows and neither duplicates nor zeros."""
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    X = X.tocsc(copy=True)
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return X.astype(np.float64)

@@ -1,0 +1,293 @@
+"""Check a proof of optimality without trusting the program that wrote it.
+
+Nothing is solved here. The proof must be about the data at hand, and its tree must leave no model out. Then
+every dual point ``p`` in it gives a lower bound for all models that agree with the decisions of its node,
+
+    D(p) = Σ w_i H(p_i) + Σ_in (μ - q_j) - Σ_{κ largest free} (q_j - μ)₊
+    with  q_j = γ c_j² / 4,  c = Aᵀα,  α_i = w_i y_i p_i,
+
+and that for *any* ``p`` in [0, 1] (with ``Σ α = 0`` if there is an intercept): ``docs/mathematics.md`` has
+the proof. So points may be computed carelessly, but not their bounds. These hold in real arithmetic, under
+the assumptions that ``arithmetic.py`` names.
+
+The steps are those of ``docs/certificate-format.md``, in its order:
+
+1. Read the file (``reading.py``).
+2. Recognise the problem: a proof of other data is no proof (``recognition.py``).
+3. The upper bound: the objective of the model (here).
+4. The lower bound: the least that dual points prove (``dual_bounds.py``) in the regions of a tree that
+   leaves no model out (``search_tree.py``), put together here.
+5. The claims of the proof, held against what was found (here).
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+import numpy as np
+
+from safescreen.verification.arithmetic import ROUNDOFF, Array, batches, logistic_loss
+from safescreen.verification.dual_bounds import OUT, bound_nodes, evaluate_points
+from safescreen.verification.reading import Arrays, Header, read_proof, require
+from safescreen.verification.recognition import (
+    StatedProblem,
+    Terms,
+    is_sparse,
+    mask_of,
+    matrix_fingerprint,
+    recognise_problem,
+    require_in_range,
+    to_dense,
+)
+from safescreen.verification.search_tree import Tree, decode, read_tree
+
+CLAIM_TOLERANCE = 1e-9
+"""How far a claim may exceed what holds, relative to the objective."""
+
+UNCERTAINTY_LIMIT = 1e-6
+"""How much of what rounding leaves uncertain may speak for a claim, relative to the objective."""
+
+
+@dataclass
+class Numbers:
+    """What the checker computes itself; nan or 0 until it has come that far."""
+
+    objective: float = math.nan
+    lower_bound: float = math.nan
+    gap: float = math.nan
+    enclosure: tuple[float, float] = (math.nan, math.nan)
+    nodes: int = 0
+    leaves: int = 0
+    points: int = 0
+
+
+@dataclass
+class Findings:
+    """What is known about a proof, be it accepted or refused."""
+
+    claims: dict[str, Any] = field(default_factory=dict)
+    fingerprint: str = ""
+    numbers: Numbers = field(default_factory=Numbers)
+
+
+def check(file: IO[bytes], X: Any, labels: Array, sample_weight: Array | None, found: Findings) -> None:
+    """Take all steps, and refuse the proof at the first that fails; ``found`` is what is known by then.
+
+    ``X`` holds doubles, or sparse columns in canonical form. It is hashed meanwhile, as that takes long;
+    but whatever the other steps say, the proof is refused and no number is kept unless the matrix is the
+    one of the proof.
+    """
+    form_at_hand = "sparse" if is_sparse(X) else "dense"
+    with ThreadPoolExecutor(1) as pool:
+        hashing = pool.submit(matrix_fingerprint, X, form_at_hand)
+        header, arrays = read_proof(file)
+        found.claims = statements(header, arrays)
+        numbers = Numbers()
+        try:
+            problem = recognise_problem(header, arrays, X, labels, sample_weight)
+            check_upper_bound(problem, header, arrays, numbers)
+            check_lower_bound(problem, header, arrays, numbers)
+        finally:
+            stated_form = header["matrix_form"]
+            same_form = stated_form == form_at_hand
+            found.fingerprint = hashing.result() if same_form else matrix_fingerprint(X, stated_form)
+            same_matrix = found.fingerprint == header["fingerprint"].get("matrix")
+            require(same_matrix, "The matrix is not the one of the proof.")
+            found.numbers = numbers
+
+
+def statements(header: Header, arrays: Arrays) -> dict[str, Any]:
+    """The problem and its results as the proof states them; what it claims cannot restate the problem."""
+    stated = dict(header["claims"])
+    for name in ("software", "mu", "k", "gamma", "fit_intercept", "standardize", "classes"):
+        stated[name] = header.get(name)
+    for name in ("include", "exclude"):
+        stated[name] = arrays[name].tolist()
+    stated["weighted"] = bool(np.unique(arrays["weights"]).size > 1)
+    return stated
+
+
+# -- 3. The upper bound: the model's objective -------------------------------------------------------------
+
+
+def check_upper_bound(problem: StatedProblem, header: Header, arrays: Arrays, numbers: Numbers) -> None:
+    """The model is no worse than claimed.
+
+    Whoever made the model, and however, its objective is an upper bound on the optimum.
+    """
+    objective = model_objective(problem, arrays["support"], arrays["coef"], header["intercept"])
+    numbers.objective = objective
+    claimed = header["claims"]["objective"]
+    as_claimed = objective <= claimed + CLAIM_TOLERANCE * abs(claimed)
+    require(as_claimed, f"The objective is {objective!r}, not {claimed!r} as claimed.")
+
+
+def model_objective(problem: StatedProblem, support: Array, coef: Array, intercept: float) -> float:
+    """``Σ w_i log(1 + exp(-y_i (A_i x + b))) + ‖x‖²/γ + μ · #(features in)``, rounded up.
+
+    The loss falls with the margin ``y_i (A_i x + b)``, so a margin lowered by its error covers all rounding
+    of the predictor. Of what follows, nothing cancels: 40 units of round-off cover it.
+    """
+    terms, samples = problem.terms, problem.samples
+    n_priced = count_priced(terms, support, coef)
+    x = coef * problem.stated_scales[support]
+    b, b_error = model_intercept(problem, support, coef, intercept)
+    chosen = problem.columns.of(support)
+    A = (to_dense(chosen.X) - chosen.means) / chosen.scales
+    error = (support.size + 10) * ROUNDOFF * (np.abs(A) @ np.abs(x) + abs(b)) + 2.0 * b_error
+    margin = samples.labels * (A @ x + b) - error
+    loss = math.fsum(samples.weights * logistic_loss(margin))
+    ridge = math.fsum(x / terms.gamma * x)
+    objective = loss + ridge + terms.mu * n_priced
+    require(math.isfinite(objective), "The objective of the model is not finite.")
+    return float(objective * (1.0 + 40.0 * ROUNDOFF) + 1e-300)
+
+
+def count_priced(terms: Terms, support: Array, coef: Array) -> int:
+    """How many features are in: those of the model, which must be admissible, and those included anyway."""
+    chosen = mask_of(support, terms.n_features)
+    well_formed = support.size == coef.size == np.count_nonzero(chosen)
+    require(well_formed, "The support of the model is malformed.")
+    unusable = terms.excluded[support] | (terms.constant[support] & (coef != 0.0))
+    require(not unusable.any(), "The model uses a feature that is excluded or constant.")
+    n_priced = int(np.count_nonzero(chosen | terms.included))
+    within = n_priced <= terms.budget
+    require(within, f"The model has {n_priced} features, but the budget is {terms.budget}.")
+    return n_priced
+
+
+def model_intercept(problem: StatedProblem, support: Array, coef: Array, intercept: float) -> tuple[float, float]:
+    """``b = intercept + Σ means_j coef_j`` and its error; without a fitted intercept it must vanish."""
+    shifts = coef * problem.stated_means[support]
+    b = math.fsum((intercept, *shifts))
+    b_error = 4.0 * ROUNDOFF * (abs(intercept) + math.fsum(np.abs(shifts)))
+    if problem.terms.fit_intercept:
+        return b, b_error
+    require(abs(b) <= b_error, "The model has an intercept, but the problem has none.")
+    return 0.0, 0.0
+
+
+# -- 4. The lower bound ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """The least bound over all regions of the proof, how much larger it could be, and what was counted."""
+
+    value: float
+    uncertainty: float
+    nodes: int = 0
+    leaves: int = 1
+    points: int = 1
+
+
+def lower_bound(problem: StatedProblem, n_chunks: int, arrays: Arrays) -> LowerBound:
+    """No admissible model is better than this.
+
+    Every model is in a region that some screening decision of the root cuts off, or it agrees with all of
+    them and is in the tree. Without a tree the root's bound is all there is.
+    """
+    terms = problem.terms
+    status = np.stack((terms.included, terms.excluded))
+    root_point = evaluate_points(problem, problem.columns, problem.samples.root_dual[None])
+    root = bound_nodes(root_point, status[:1], status[1:])
+    root_bound, root_uncertainty = float(root.lower[0]), float(root.uncertainty[0])
+    if n_chunks == 0:
+        return LowerBound(root_bound, root_uncertainty)
+    screened = decode(arrays["root_screened"])
+    require_in_range(screened.feature, terms.n_features)
+    tree = read_tree(n_chunks, arrays, terms.n_features)
+    only_row = np.zeros(screened.feature.size, np.int64)
+    flipped = root.flipped(only_row, screened.feature, screened.side)
+    cut_off_bound = np.maximum(root_bound, flipped.min(initial=np.inf))
+    tree_status = status.copy()
+    tree_status[screened.side, screened.feature] = True
+    tree_bound, tree_uncertainty = least_contribution(problem, tree, tree_status, root_bound)
+    value = np.minimum(cut_off_bound, tree_bound)  # which keeps what is not a number, unlike Python's min
+    uncertainty = max(root_uncertainty, tree_uncertainty)
+    n_leaves, n_points = int(tree.is_leaf.sum()), 1 + int(tree.has_point.sum())
+    return LowerBound(float(value), uncertainty, tree.n_nodes, n_leaves, n_points)
+
+
+def least_contribution(problem: StatedProblem, tree: Tree, root_status: Array, inherited: float) -> tuple[float, float]:
+    """The least bound over all regions of the tree, and its uncertainty.
+
+    The regions are the leaves, and what screening decisions cut off elsewhere: below a node every model
+    agrees with its screening decisions, or is in a region that one of them cuts off. A leaf is bounded as a
+    whole. Columns that are out from the start and that no point uses are left aside.
+    """
+    used = np.flatnonzero(tree.features_used(problem.terms.n_features) | ~root_status[OUT])
+    tree = tree.renumbered(used)
+    root_status = root_status[:, used]
+    columns = problem.columns.of(used)
+    own_bound = np.full(tree.n_nodes, -np.inf)
+    cut_off_bound = np.full(tree.n_nodes, np.inf)
+    uncertainty = 0.0
+    for batch in batches(tree.n_nodes, max(problem.samples.size, used.size)):
+        nodes = np.arange(batch.start, batch.stop)
+        inside, outside = tree.status(nodes, root_status)
+        empty = is_empty(inside, outside, problem.terms.budget)
+        own_bound[nodes[empty]] = np.inf
+        useful = tree.has_point[nodes] & ~empty
+        nodes = nodes[useful]
+        points = evaluate_points(problem, columns, tree.dual_points(nodes, columns, problem.samples.labels))
+        bounds = bound_nodes(points, inside[useful], outside[useful])
+        own_bound[nodes] = bounds.lower
+        row, entry = tree.screened_parts.of(nodes)
+        flipped = bounds.flipped(row, tree.screened.feature[entry], tree.screened.side[entry])
+        np.minimum.at(cut_off_bound, nodes[row], flipped)
+        uncertainty = max(uncertainty, float(bounds.uncertainty.max(initial=0.0)))
+    own_bound[0] = np.maximum(own_bound[0], inherited)
+    bound = best_on_the_way_up(own_bound, tree.parent)
+    contribution = np.where(tree.is_leaf, bound, np.maximum(bound, cut_off_bound))
+    return float(contribution.min()), uncertainty
+
+
+def is_empty(inside: Array, outside: Array, budget: int) -> Array:
+    """Whether a node has no model: a feature is both in and out, or more are in than the budget allows."""
+    return np.asarray((inside.sum(axis=1) > budget) | (inside & outside).any(axis=1))
+
+
+def best_on_the_way_up(bound: Array, parent: Array) -> Array:
+    """For every node the best bound of itself and its ancestors: what holds for a node holds below it.
+
+    The first round looks at the parent; after that the 3, 7, 15, ... nearest ancestors have been seen.
+    """
+    ancestor = parent
+    for _ in range(bound.size.bit_length()):
+        bound = np.maximum(bound, bound[ancestor])
+        ancestor = ancestor[ancestor]
+    return bound
+
+
+# -- 5. The claims -----------------------------------------------------------------------------------------
+
+
+def check_lower_bound(problem: StatedProblem, header: Header, arrays: Arrays, numbers: Numbers) -> None:
+    """There is a lower bound, and bound and gap are as good as claimed."""
+    lower = lower_bound(problem, header["chunks"], arrays)
+    numbers.nodes, numbers.leaves, numbers.points = lower.nodes, lower.leaves, lower.points
+    objective = numbers.objective
+    require(math.isfinite(lower.value) and lower.value <= objective, "The proof gives no lower bound.")
+    numbers.lower_bound = lower.value
+    numbers.enclosure = (lower.value, lower.value + lower.uncertainty)
+    numbers.gap = (objective - lower.value) / abs(objective)
+    check_claims(header["claims"], numbers, lower.uncertainty)
+
+
+def check_claims(claims: dict[str, Any], numbers: Numbers, uncertainty: float) -> None:
+    """A claim must not contradict what the proof shows in exact arithmetic.
+
+    So it is held against the upper end of the enclosure, but only as long as rounding leaves little
+    uncertain.
+    """
+    size = abs(numbers.objective)
+    best = numbers.lower_bound + min(uncertainty, UNCERTAINTY_LIMIT * size) + CLAIM_TOLERANCE * size
+    as_high = claims["lower_bound"] <= best
+    require(as_high, f"The lower bound is only {numbers.lower_bound!r}, not {claims['lower_bound']!r} as claimed.")
+    as_small = numbers.objective - best <= (claims["rel_gap"] + 4.0 * CLAIM_TOLERANCE) * size
+    not_optimal = claims["status"] != "optimal"
+    require(as_small or not_optimal, f"The gap is {numbers.gap!r}, not {claims['rel_gap']!r} as claimed.")
