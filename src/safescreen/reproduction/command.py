@@ -88,11 +88,11 @@ def _reproduce(choice: Choice, folder: Path, jobs: int, genomic: str | None) -> 
     results = Results(folder / "results.jsonl")
     _measure(wanted, results, jobs, genomic)
     tables = [build(target, results, choice, missing) for target in choice.targets]
-    drawn = [_show(table, folder, console) for table in tables]
+    for table in tables:
+        _show(table, folder, console)
+    drawn = _draw(tables, folder, console)
     if everything:
-        page = as_report(
-            tables, _command_line(choice, jobs), results.machines(wanted), results.seconds(wanted), all(drawn)
-        )
+        page = as_report(tables, _command_line(choice, jobs), results.machines(wanted), results.seconds(wanted), drawn)
         _write(folder / "README.md", page)
     console.print(f"Tables and figures are in {folder}", highlight=False)
     found = [results.shown(task) for task in wanted if task.kind in MODES]
@@ -141,9 +141,8 @@ def _command_line(choice: Choice, jobs: int) -> str:
     return " ".join([*words, f"--gap {choice.gap:g} --time-limit {choice.time_limit:g} --jobs {jobs}"])
 
 
-def _show(table: Table, folder: Path, console: Console) -> bool:
-    """One table: as CSV, Markdown, picture and on the screen; False if there is no picture."""
-    from safescreen.reproduction.figures import draw
+def _show(table: Table, folder: Path, console: Console) -> None:
+    """One table: as CSV, Markdown and on the screen."""
     from safescreen.reproduction.writing import as_csv, as_markdown, as_rich
 
     _write(folder / f"{table.name}.csv", as_csv(table))
@@ -152,8 +151,15 @@ def _show(table: Table, folder: Path, console: Console) -> bool:
     for note in table.notes:
         console.print(f"[dim]{note}[/dim]", highlight=False)
     console.print()
+
+
+def _draw(tables: list[Table], folder: Path, console: Console) -> bool:
+    """The pictures; False where matplotlib is missing."""
+    from safescreen.reproduction.figures import draw
+
     try:
-        draw(table, folder)
+        for table in tables:
+            draw(table, folder)
     except ImportError as error:
         console.print(f"[yellow]{error}[/yellow]", highlight=False)
         return False

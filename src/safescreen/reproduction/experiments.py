@@ -7,7 +7,6 @@ what has been measured.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -211,33 +210,31 @@ def tasks(choice: Choice, missing: frozenset[str] = frozenset()) -> list[Task]:
     Ordered by seed, the dear ones first: after the first seed every setting has been seen once, which makes the
     estimate of the remaining time an honest one.
     """
-    found: dict[str, Task] = {}
-    for instance, kind in _wanted(choice):
-        if instance.data not in missing:
-            task = Task(instance, kind, choice.gap, choice.time_limit)
-            found.setdefault(task.key, task)
-    return sorted(found.values(), key=lambda task: (task.instance.seed, -guessed_seconds(task)))
-
-
-def _wanted(choice: Choice) -> Iterator[tuple[Instance, str]]:
-    for target in choice.targets:
-        for setting in choice.settings(target):
-            yield from product(choice.instances(target, setting), choice.kinds(target))
+    wanted = [
+        Task(instance, kind, choice.gap, choice.time_limit)
+        for target in choice.targets
+        for setting in choice.settings(target)
+        if setting.data not in missing
+        for instance, kind in product(choice.instances(target, setting), choice.kinds(target))
+    ]
+    distinct = {task.key: task for task in wanted}
+    return sorted(distinct.values(), key=lambda task: (task.instance.seed, -guessed_seconds(task)))
 
 
 def guessed_seconds(task: Task) -> float:
-    """Seconds a measurement may take, before anything has been measured: right within a factor of ten or so."""
-    return max(min(_guess(task.instance, task.kind), task.time_limit), 1e-3)
+    """Seconds a measurement may take, before anything has been measured: right within a factor of ten or so.
 
-
-def _guess(instance: Instance, kind: str) -> float:
-    """Weak ridge, few samples and many features make a search long; Clarabel's nodes take most of a second."""
+    Weak ridge, few samples and many features make a search long; Clarabel's nodes take most of a second.
+    """
+    instance, kind = task.instance, task.kind
     if instance.data != SYNTHETIC:
-        return {"roots": 0.5, "none": 4.0}.get(kind, 1.0)
-    if kind == "roots":
-        return 0.2
-    hardness: float = 10.0 ** (2.5 * (instance.gamma - 1.0)) * (200.0 / instance.m) ** 1.5
-    if instance.k is not None:
-        hardness *= (instance.n / 1000.0) ** 2
-    unit = {"none": 0.15, "root": 0.05, "nodes": 0.03}.get(kind, 1.0 if kind.endswith("screening") else 10.0)
-    return unit * max(hardness, 0.05) + 0.1
+        guess = {"roots": 0.5, "none": 4.0}.get(kind, 1.0)
+    elif kind == "roots":
+        guess = 0.2
+    else:
+        hardness: float = 10.0 ** (2.5 * (instance.gamma - 1.0)) * (200.0 / instance.m) ** 1.5
+        if instance.k is not None:
+            hardness *= (instance.n / 1000.0) ** 2
+        unit = {"none": 0.15, "root": 0.05, "nodes": 0.03}.get(kind, 1.0 if kind.endswith("screening") else 10.0)
+        guess = unit * max(hardness, 0.05) + 0.1
+    return max(min(guess, task.time_limit), 1e-3)

@@ -58,6 +58,7 @@ def _pyplot() -> Any:
         raise ImportError("Figures need matplotlib: pip install 'safescreen[plot]'.") from error
     mpl.use("Agg")
     mpl.rcParams["svg.hashsalt"] = "safescreen"  # the same picture gives the same file
+    mpl.rcParams["svg.fonttype"] = "none"  # text as text: it can be searched, and halves the file
     import matplotlib.pyplot as plt
 
     return plt
@@ -109,26 +110,16 @@ def _screening_figure(plt: Any, table: Table) -> Any:
 
 def _screening_lines(ax: Any, rows: list[Row], samples: list[int], shift: float) -> None:
     """The rows of one ridge: with the paper's upper bound, and with the best one."""
-    kinds = (
-        ("screened_percent", "o", "-", "rounded model (the paper's)"),
-        ("screened_percent_best", "D", ":", "best model found"),
-    )
-    for column, (name, marker, line, what) in enumerate(kinds):
-        points = [row for row in rows if not math.isnan(row[name])]
-        ax.errorbar(
-            [samples.index(row["m"]) + shift + 0.05 * column for row in points],
-            [row[name] for row in points],
-            yerr=[row[f"{name}_std"] for row in points],
-            label=f"γ = {rows[0]['gamma']:g}, {what}",
-            color=_RIDGE_COLOURS.get(rows[0]["gamma"], "black"),
-            marker=marker,
-            markersize=5,
-            markerfacecolor="white" if column else None,
-            linestyle=line,
-            linewidth=1.2,
-            capsize=2.5,
-            elinewidth=0.9,
-        )
+    gamma = rows[0]["gamma"]
+    colour = _RIDGE_COLOURS.get(gamma, "black")
+    rounded = Series(f"γ = {gamma:g}, rounded model (the paper's)", "screened_percent", "o", colour)
+    best = Series(f"γ = {gamma:g}, best model found", "screened_percent_best", "D", colour, filled=False)
+    for series, line, aside in ((rounded, "-", 0.0), (best, ":", 0.05)):
+        points = [row for row in rows if not math.isnan(row[series.value])]
+        places = [samples.index(row["m"]) + shift + aside for row in points]
+        values = [row[series.value] for row in points]
+        spreads = [row[f"{series.value}_std"] for row in points]
+        _mark(ax, (places, values), series, yerr=spreads, linestyle=line, linewidth=1.2)
 
 
 # -- tables ----------------------------------------------------------------------------------------------
@@ -203,28 +194,23 @@ def _plain_ticks(ax: Any) -> None:
 
 def _series(ax: Any, rows: list[Row], series: Series, shift: float, scale: str) -> None:
     """The marks of one series; those at a time limit look different and have a label of their own."""
-    found = [(place, row) for place, row in enumerate(rows) if _drawable(row.get(series.value), scale)]
-    limited = series.value.removesuffix("_seconds") + "_at_limit"
-    for marker, label, at_limit in (
-        (series.marker, series.label, False),
-        (">", f"{series.label}: at least (limit)", True),
+    found = [(place + shift, row) for place, row in enumerate(rows) if _drawable(row.get(series.value), scale)]
+    limit = series.value.removesuffix("_seconds") + "_at_limit"
+    limited = series._replace(marker=">", label=f"{series.label}: at least (limit)")
+    for kind, points in (
+        (series, [point for point in found if not point[1].get(limit)]),
+        (limited, [point for point in found if point[1].get(limit)]),
     ):
-        points = [(place, row) for place, row in found if bool(row.get(limited)) is at_limit]
-        if not points:
-            continue
-        ax.errorbar(
-            [row[series.value] for _, row in points],
-            [place + shift for place, _ in points],
-            xerr=_spreads([row for _, row in points], series.value, scale),
-            linestyle="none",
-            marker=marker,
-            markersize=5,
-            color=series.colour,
-            markerfacecolor=series.colour if series.filled else "white",
-            elinewidth=0.9,
-            capsize=2,
-            label=label,
-        )
+        if points:
+            values = [row[series.value] for _, row in points]
+            spreads = _spreads([row for _, row in points], series.value, scale)
+            _mark(ax, (values, [place for place, _ in points]), kind, xerr=spreads, linestyle="none")
+
+
+def _mark(ax: Any, points: tuple[list[float], list[float]], series: Series, **style: Any) -> None:
+    filling = series.colour if series.filled else "white"
+    look = {"color": series.colour, "marker": series.marker, "markerfacecolor": filling, "markersize": 5}
+    ax.errorbar(*points, label=series.label, elinewidth=0.9, capsize=2, **look, **style)
 
 
 def _drawable(value: Any, scale: str) -> bool:

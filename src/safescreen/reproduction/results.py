@@ -10,11 +10,11 @@ import json
 import math
 import os
 import platform
+import statistics
 from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 
 from safescreen import __version__
@@ -177,13 +177,24 @@ def _gap(result: Result) -> float:
     return float(max(result["objective"] - result["lower_bound"], 0.0) / abs(result["objective"]))
 
 
-def mean(values: Iterable[float]) -> float:
-    """Arithmetic mean, NaN of nothing."""
-    found = list(values)
-    return fmean(found) if found else math.nan
+def known(values: Iterable[float | None]) -> list[float]:
+    """The values that are numbers."""
+    return [value for value in values if value is not None and not math.isnan(value)]
+
+
+def mean(values: Iterable[float | None]) -> float:
+    """Arithmetic mean of what is known, NaN of nothing."""
+    found = known(values)
+    return statistics.fmean(found) if found else math.nan
+
+
+def geometric_mean(values: Iterable[float | None]) -> float:
+    """Geometric mean of what is known, positive and finite, NaN of nothing."""
+    found = [value for value in known(values) if 0.0 < value < math.inf]
+    return statistics.geometric_mean(found) if found else math.nan
 
 
 def mean_and_spread(name: str, values: list[float]) -> Row:
     """Mean and standard deviation over seeds; a single seed has none to speak of."""
-    deviation = 0.0 if len(values) == 1 else stdev(values) if values else math.nan
+    deviation = 0.0 if len(values) == 1 else statistics.stdev(values) if values else math.nan
     return {name: mean(values), f"{name}_std": deviation}

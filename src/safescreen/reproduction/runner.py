@@ -90,7 +90,8 @@ def _answer(future: Future[Result], elapsed: float) -> Result:
         result = future.result()
     except BrokenProcessPool:
         result = {"status": FAILED, "reason": "the process ended before it had an answer"}
-    return {"wall": elapsed} | result
+    result.setdefault("wall", elapsed)
+    return result
 
 
 @contextmanager

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from statistics import geometric_mean
 
 from safescreen.reproduction.experiments import (
     BASELINES,
@@ -17,7 +15,16 @@ from safescreen.reproduction.experiments import (
     Instance,
     published,
 )
-from safescreen.reproduction.results import OPTIMAL, Measured, Results, Row, mean, mean_and_spread
+from safescreen.reproduction.results import (
+    OPTIMAL,
+    Measured,
+    Results,
+    Row,
+    geometric_mean,
+    known,
+    mean,
+    mean_and_spread,
+)
 from safescreen.reproduction.writing import Column, Table, mean_ratio, number, solve_seconds
 
 
@@ -88,16 +95,6 @@ def _seed_note(rows: list[Row]) -> str:
     return f"Means over {' or '.join(str(count) for count in counts)} seeds a setting (± standard deviation)."
 
 
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None and not math.isnan(value)]
-
-
-def _geometric_mean(values: Iterable[float | None]) -> float:
-    """Of what is positive and known, NaN of nothing."""
-    found = [value for value in _known(values) if 0.0 < value < math.inf]
-    return geometric_mean(found) if found else math.nan
-
-
 # -- tables 1 and 2 --------------------------------------------------------------------------------------
 
 
@@ -131,7 +128,7 @@ def _averages(rows: list[Row]) -> str:
     for name, title, digits in (("bigm", "big-M", 4), ("conic", "conic", 2)):
         compared = [row for row in rows if row[f"published_{name}_gap_percent"] is not None]
         theirs = mean(row[f"published_{name}_gap_percent"] for row in compared)
-        ours = mean(_known(row[f"{name}_gap_percent"] for row in compared))
+        ours = mean(row[f"{name}_gap_percent"] for row in compared)
         texts.append(f"{title} {number(theirs, digits)} % published, {number(ours, digits)} % ours")
     return "; ".join(texts)
 
@@ -177,9 +174,9 @@ def _time_notes(rows: list[Row], choice: Choice) -> list[str]:
     hits = sum(row[f"{mode}_at_limit"] for row in rows for mode in MODES)
     solved = sum(row[f"{mode}_instances"] for row in rows for mode in MODES)
     names = ("published_speedup", "speedup_none_root", "speedup_none_nodes")
-    theirs, root, nodes = (number(mean(_known(row[name] for row in once))) for name in names)
+    theirs, root, nodes = (number(mean(row[name] for row in once)) for name in names)
     pairs = [(row["published_bnb_screening_seconds"], row["nodes_seconds"]) for row in once]
-    factor = _geometric_mean(theirs / ours for theirs, ours in pairs if theirs is not None and ours > 0.0)
+    factor = geometric_mean(theirs / ours for theirs, ours in pairs if theirs is not None and ours > 0.0)
     return [
         f"Mean speed-up by screening{_once(rows)}: {theirs} published; ours {root} at the root, {nodes} in every node.",
         f"Published seconds with screening (MOSEK, on another machine) over ours with screening in every node: "
@@ -195,7 +192,7 @@ def _time_notes(rows: list[Row], choice: Choice) -> list[str]:
 
 def _totals(rows: list[Row]) -> str:
     """What all settings take together: tiny solves weigh little here, and much in a mean of ratios."""
-    sums = {mode: sum(_known(row[f"{mode}_seconds"] for row in rows)) for mode in MODES}
+    sums = {mode: sum(known(row[f"{mode}_seconds"] for row in rows)) for mode in MODES}
     return ", ".join(f"{number(total)} ({mode})" for mode, total in sums.items())
 
 
@@ -307,7 +304,7 @@ def _baseline_row(measured: Measured, plain: str, screened: str) -> Row:
 def _mean_speedup(rows: list[Row], pair: str) -> str:
     """Over all settings; a lower bound where a limit was hit."""
     sign = "at least " if any(row[f"speedup_{pair}_at_least"] for row in rows) else ""
-    return sign + number(_geometric_mean(row[f"speedup_{pair}"] for row in rows))
+    return sign + number(geometric_mean(row[f"speedup_{pair}"] for row in rows))
 
 
 # -- figures 1 and 2 -------------------------------------------------------------------------------------
