@@ -130,7 +130,7 @@ def _measure(wanted: list[Task], results: Results, jobs: int, genomic: str | Non
     except KeyboardInterrupt:
         done = sum(results.find(task) is not None for task in wanted)
         typer.echo(f"Stopped with {done} of {len(wanted)} measurements kept; the same command continues.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        raise SystemExit(INTERRUPTED) from None
 
 
 def _command_line(choice: Choice, jobs: int) -> str:

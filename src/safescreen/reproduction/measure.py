@@ -34,9 +34,6 @@ _REPETITIONS, _LONG = 5, 0.5
 """Short solves are repeated (at most so often, at most so many seconds in all) and the median time is kept."""
 
 
-# -- data ------------------------------------------------------------------------------------------------
-
-
 def make_problem(instance: Instance, genomic: str | None = None) -> ss.Problem:
     """The problem of an instance; real data are standardised, as they must have been in the paper."""
     synthetic = instance.data == SYNTHETIC
@@ -79,9 +76,6 @@ def missing_data(names: set[str], genomic: str | None = None) -> dict[str, str]:
             missing[name] = str(error)
     _real.cache_clear()
     return missing
-
-
-# -- measurements ----------------------------------------------------------------------------------------
 
 
 def measure(task: Task, genomic: str | None = None) -> Result:

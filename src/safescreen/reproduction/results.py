@@ -151,15 +151,15 @@ class Measured:
 
     def timing(self, kind: str) -> Row:
         """Mean seconds and nodes of a solver, and how many instances it did not finish."""
-        results = self.of(kind)
-        usable = [result for result in results if result is not None and result["status"] != FAILED]
+        usable = [result for result in self.usable(kind) if result is not None]
+        gaps = [max(result["objective"] - result["lower_bound"], 0.0) / abs(result["objective"]) for result in usable]
         return {
             f"{kind}_seconds": mean(result["seconds"] for result in usable),
             f"{kind}_nodes": mean(result["nodes"] for result in usable),
             f"{kind}_instances": len(usable),
             f"{kind}_at_limit": sum(result["status"] == LIMIT for result in usable),
-            f"{kind}_failed": sum(result is not None and result["status"] == FAILED for result in results),
-            f"{kind}_worst_gap": max((_gap(result) for result in usable), default=math.nan),
+            f"{kind}_failed": sum(result is not None and result["status"] == FAILED for result in self.of(kind)),
+            f"{kind}_worst_gap": max(gaps, default=math.nan),
         }
 
     def speedup(self, slow: str, fast: str) -> Row:
@@ -171,10 +171,6 @@ class Measured:
             f"{name}_at_least": any(a["status"] == LIMIT for a, _ in pairs),
             f"{name}_at_most": any(b["status"] == LIMIT for _, b in pairs),
         }
-
-
-def _gap(result: Result) -> float:
-    return float(max(result["objective"] - result["lower_bound"], 0.0) / abs(result["objective"]))
 
 
 def known(values: Iterable[float | None]) -> list[float]:

@@ -27,9 +27,6 @@ _PAUSE = 20.0  # seconds between two lines where there is no terminal
 _LONG = 2.0  # seconds from which on a measurement is named while it runs
 
 
-# -- the run ---------------------------------------------------------------------------------------------
-
-
 def run(tasks: Sequence[Task], results: Results, jobs: int, display: Any, genomic: str | None = None) -> None:
     """Carry out all tasks that have no result yet, the first ones first, in ``jobs`` processes.
 
@@ -108,9 +105,6 @@ def _workers(count: int, genomic: str | None) -> Iterator[list[_Worker]]:
             worker.close()
 
 
-# -- in a worker's process -------------------------------------------------------------------------------
-
-
 def _new_pool() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _prepare)
 
@@ -141,9 +135,6 @@ def _carry_out(task: Task, genomic: str | None) -> Result:
         return result | {"wall": time.monotonic() - start}
     except Exception as error:
         return {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}
-
-
-# -- how far it has come ---------------------------------------------------------------------------------
 
 
 class Display:
@@ -191,10 +182,6 @@ class Display:
         self._bar.update(self._item, completed=done, description=text, counted=counted)
         if self._bar.disable and self._console.get_time() - self._last > _PAUSE:
             self._last = self._console.get_time()
-            self._console.print(f"{counted} measured{self._times()}", highlight=False)
-
-    def _times(self) -> str:
-        """What has passed, and what may be left as soon as there is something to go by."""
-        (bar,) = self._bar.tasks
-        left = "" if bar.time_remaining is None else f", about {clock(bar.time_remaining)} left"
-        return f" in {clock(bar.elapsed or 0.0)}{left}"
+            (bar,) = self._bar.tasks
+            left = "" if bar.time_remaining is None else f", about {clock(bar.time_remaining)} left"
+            self._console.print(f"{counted} measured in {clock(bar.elapsed or 0.0)}{left}", highlight=False)

@@ -115,10 +115,10 @@ def _gap_table(target: str, settings: list[Measured], choice: Choice) -> Table:
 
 
 def _gap_row(target: str, measured: Measured) -> Row:
-    known = published(target, measured.setting)
+    printed = published(target, measured.setting)
     row: Row = {}
     for name, bound in (("bigm_gap_percent", "big_m_bound"), ("conic_gap_percent", "conic_bound")):
-        row |= {f"published_{name}": known.get(name)} | mean_and_spread(name, measured.gaps(bound))
+        row |= {f"published_{name}": printed.get(name)} | mean_and_spread(name, measured.gaps(bound))
     unproved = sum(result is None or result["status"] != OPTIMAL for result in measured.of("nodes"))
     return row | {"unproved": unproved}
 
@@ -143,8 +143,8 @@ def _time_table(target: str, settings: list[Measured], choice: Choice) -> Table:
 
 
 def _published_times(target: str, setting: Instance) -> Row:
-    known = published(target, setting)
-    return {f"published_{name}": known.get(name) for name in ("bnb_seconds", "bnb_screening_seconds", "speedup")}
+    printed = published(target, setting)
+    return {f"published_{name}": printed.get(name) for name in ("bnb_seconds", "bnb_screening_seconds", "speedup")}
 
 
 def _our_times(measured: Measured) -> Row:
@@ -177,23 +177,18 @@ def _time_notes(rows: list[Row], choice: Choice) -> list[str]:
     theirs, root, nodes = (number(mean(row[name] for row in once)) for name in names)
     pairs = [(row["published_bnb_screening_seconds"], row["nodes_seconds"]) for row in once]
     factor = geometric_mean(theirs / ours for theirs, ours in pairs if theirs is not None and ours > 0.0)
+    sums = [f"{number(sum(known(row[f'{mode}_seconds'] for row in rows)))} ({mode})" for mode in MODES]
     return [
         f"Mean speed-up by screening{_once(rows)}: {theirs} published; ours {root} at the root, {nodes} in every node.",
         f"Published seconds with screening (MOSEK, on another machine) over ours with screening in every node: "
         f"{number(factor)} in the geometric mean.",
-        f"Mean seconds added up over all settings: {_totals(rows)}.",
+        f"Mean seconds added up over all settings: {', '.join(sums)}.",
         f"{hits} of {solved} solves hit the time limit of {choice.time_limit:g} s; a limit counts as its full time, "
         "and is shown as ≥ with the number of such instances. Seconds are those of the solve alone, one thread, "
         "without compilation: 'none' without screening, 'root' with screening at the root (the paper's method), "
         "'nodes' with screening in every node.",
         *_unfinished(rows, MODES),
     ]
-
-
-def _totals(rows: list[Row]) -> str:
-    """What all settings take together: tiny solves weigh little here, and much in a mean of ratios."""
-    sums = {mode: sum(known(row[f"{mode}_seconds"] for row in rows)) for mode in MODES}
-    return ", ".join(f"{number(total)} ({mode})" for mode, total in sums.items())
 
 
 def _unfinished(rows: list[Row], kinds: Iterable[str]) -> list[str]:
@@ -289,10 +284,10 @@ def _baseline_table(settings: list[Measured], choice: Choice) -> Table:
 def _baseline_row(measured: Measured, plain: str, screened: str) -> Row:
     setting = measured.setting
     table = "table3" if setting.k is None else "table4"
-    known = published(table, setting) if setting.n == REG_FEATURES else {}
+    printed = published(table, setting) if setting.n == REG_FEATURES else {}
     row: Row = {"form": "REG" if setting.k is None else "CARD", "mu": setting.mu, "k": setting.k}
     row |= {"n": setting.n, "m": setting.m, "gamma": setting.gamma, "seeds": len(measured.instances)}
-    row["published_speedup"] = known.get("speedup")
+    row["published_speedup"] = printed.get("speedup")
     row["screened_percent"] = mean(measured.values(screened, "screened_percent"))
     for kind in (plain, screened, *MODES):
         row |= measured.timing(kind)

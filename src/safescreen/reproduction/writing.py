@@ -56,9 +56,6 @@ def _unknown(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-# -- numbers ---------------------------------------------------------------------------------------------
-
-
 def number(value: float | None, digits: int = 3) -> str:
     """So many significant digits, without exponents for ordinary sizes."""
     if value is None or math.isnan(value):
@@ -96,9 +93,6 @@ def mean_ratio(row: Row, name: str) -> str:
     sign = "~ " if at_least and at_most else "≥ " if at_least else "≤ " if at_most else ""
     shown = number(row.get(name))
     return shown if shown == OPEN else sign + shown
-
-
-# -- forms -----------------------------------------------------------------------------------------------
 
 
 def as_csv(table: Table) -> str:

@@ -36,13 +36,6 @@ class CvxModel(NamedTuple):
     z: Any
 
 
-class Work(NamedTuple):
-    """What a solver tells about its search."""
-
-    bound: float | None
-    nodes: int
-
-
 def check_mosek() -> None:
     """Say in one sentence why MOSEK cannot be used here, if it cannot."""
     try:
@@ -83,17 +76,17 @@ def mosek_search(
     x, z = _full(relaxed.x.value, pipeline.start), _full(relaxed.z.value, pipeline.start)
     bound, best, fixed, percent = pipeline.root(x, z, screening)
     whole = mixed_integer_model(pipeline, fixed)
-    work = solve_model(whole, solver, rel_gap, max(time_limit - (perf_counter() - start), 1e-3))
+    proved, nodes = solve_model(whole, solver, rel_gap, max(time_limit - (perf_counter() - start), 1e-3))
     if whole.z.value is not None:
         found = pipeline.refit(np.flatnonzero(_full(whole.z.value, fixed) > 0.5))
         best = min(best, found, key=lambda model: model.objective)
-    if work.bound is not None:
-        bound = work.bound
+    if proved is not None:
+        bound = proved
     elif whole.model.status == "optimal":
         bound = best.objective * (1.0 - rel_gap)  # what the status claims
     bound = min(bound, best.objective)
     status = "optimal" if best.objective - bound <= 1.0001 * rel_gap * best.objective else "time_limit"
-    return BaselineSolution(best.objective, bound, status, work.nodes, perf_counter() - start, percent, best.support)
+    return BaselineSolution(best.objective, bound, status, nodes, perf_counter() - start, percent, best.support)
 
 
 def mixed_integer_model(pipeline: Pipeline, fixed: Fixed, integer: bool = True) -> CvxModel:
@@ -114,7 +107,7 @@ def mixed_integer_model(pipeline: Pipeline, fixed: Fixed, integer: bool = True) 
     return CvxModel(cp.Problem(cp.Minimize(cost), constraints), x, z)
 
 
-def solve_model(model: CvxModel, solver: str, rel_gap: float, time_limit: float) -> Work:
+def solve_model(model: CvxModel, solver: str, rel_gap: float, time_limit: float) -> tuple[float | None, int]:
     """Solve a model and read off bound and nodes, which CVXPY itself does not pass on."""
     import cvxpy as cp
 
@@ -126,19 +119,19 @@ def solve_model(model: CvxModel, solver: str, rel_gap: float, time_limit: float)
         options = {"mi_rel_eps": rel_gap, "mi_max_iters": 100_000}
     data, chain, inverse = model.model.get_problem_data(solver, solver_opts=options)
     answer = chain.solve_via_data(model.model, data, solver_opts=options)
-    work = _mosek_work(answer["task"]) if solver == "MOSEK" else Work(None, 0)
+    work = _mosek_work(answer["task"]) if solver == "MOSEK" else (None, 0)
     with suppress(cp.SolverError):  # stopped by the time limit without a model: the variables stay empty
         model.model.unpack_results(answer, chain, inverse)
     return work
 
 
-def _mosek_work(task: Any) -> Work:
+def _mosek_work(task: Any) -> tuple[float | None, int]:
     """Bound and nodes of a search; a task without integers has neither."""
     import mosek
 
     if task.getnumintvar() == 0:
-        return Work(None, 0)
-    return Work(float(task.getdouinf(mosek.dinfitem.mio_obj_bound)), int(task.getintinf(mosek.iinfitem.mio_num_branch)))
+        return None, 0
+    return float(task.getdouinf(mosek.dinfitem.mio_obj_bound)), int(task.getintinf(mosek.iinfitem.mio_num_branch))
 
 
 def _full(values: Any, fixed: Fixed) -> npt.NDArray[np.float64]:
