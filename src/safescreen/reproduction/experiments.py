@@ -1,4 +1,4 @@
-"""Which problems the paper solves, and which of our measurements each table and figure needs.
+"""Which problems the paper solves, what it prints about them, and which measurements each table and figure needs.
 
 A problem with the same data and parameters is the same instance wherever it appears, so tables and figures share
 what has been measured.
@@ -6,8 +6,10 @@ what has been measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
 from itertools import product
 
 SYNTHETIC = "synthetic"
@@ -32,6 +34,7 @@ LITERAL_FEATURES = 200
 
 REAL_RIDGES = {
     "genomic": (0.5, 1.0, 1.5),
+    "chowdary": (0.5, 1.0, 1.5),
     "arcene": (0.5, 1.0, 1.5),
     "newsgroups": (0.5, 0.7, 1.0),
 }
@@ -39,16 +42,16 @@ STAND_INS = {"chowdary": "genomic"}
 """Data sets that are measured beside one that cannot be had everywhere, under their own name."""
 
 MODES = ("none", "root", "nodes")
-YARDSTICKS = {"clarabel": ("conic", "conic+screening"), "mosek": ("mosek", "mosek+screening")}
-
-TARGETS = ("table1", "table2", "table3", "table4", "table5", "figure1", "figure2", "yardstick")
+BASELINES = {"clarabel": ("conic", "conic+screening"), "mosek": ("mosek", "mosek+screening")}
 
 DEFAULT_SEEDS = 10
 FEWER_SEEDS = 3
 MANY_FEATURES = 2000
-"""From so many features on, and for the yardstick, `FEWER_SEEDS` are the default."""
+"""From so many features on, and for the baseline, `FEWER_SEEDS` are the default."""
 
 QUICK_SEEDS = 2
+
+Cell = float | str | None
 
 
 @dataclass(frozen=True, order=True)
@@ -90,16 +93,7 @@ class Task:
         return f"{self.instance.label} {self.kind}{gap}"
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What the user asks for."""
-
-    targets: tuple[str, ...] = TARGETS
-    seeds: int | None = None
-    quick: bool = False
-    gap: float = 1e-4
-    time_limit: float = 300.0
-    backend: str = "clarabel"
+# -- the paper -------------------------------------------------------------------------------------------
 
 
 def reg_settings(quick: bool = False) -> list[Instance]:
@@ -117,19 +111,15 @@ def card_settings(quick: bool = False) -> list[Instance]:
 
 
 def real_settings(quick: bool = False) -> list[Instance]:
-    """Real data, standardised, price per feature: Table 5. A stand-in follows the data set it stands for."""
-    names: list[str] = []
-    for name in REAL_RIDGES:
-        names += [name, *(other for other, original in STAND_INS.items() if original == name)]
-    settings = []
-    for name in names:
-        ridges = REAL_RIDGES[STAND_INS.get(name, name)]
-        for mu, gamma in product(PRICES[1:] if quick else PRICES, ridges[:2] if quick else ridges):
-            settings.append(Instance(name, gamma, mu=mu))
-    return settings
+    """Real data, standardised, price per feature: Table 5."""
+    return [
+        Instance(name, gamma, mu=mu)
+        for name, ridges in REAL_RIDGES.items()
+        for mu, gamma in product(PRICES[1:] if quick else PRICES, ridges[:2] if quick else ridges)
+    ]
 
 
-def yardstick_settings(quick: bool = False) -> list[Instance]:
+def baseline_settings(quick: bool = False) -> list[Instance]:
     """Settings of the paper that an interior-point branch and bound solves in minutes."""
     if quick:
         return [
@@ -142,35 +132,76 @@ def yardstick_settings(quick: bool = False) -> list[Instance]:
     return reg + small + card
 
 
-def seeds_of(setting: Instance, choice: Choice, few: bool = False) -> list[Instance]:
-    """The instances of a setting: one per seed, or the data set itself."""
-    if setting.data != SYNTHETIC:
-        return [setting]
-    count = choice.seeds
-    if count is None:
-        count = FEWER_SEEDS if few or setting.n >= MANY_FEATURES else DEFAULT_SEEDS
-        count = QUICK_SEEDS if choice.quick else count
-    return [replace(setting, seed=seed) for seed in range(count)]
+def published(table: str, setting: Instance) -> dict[str, Cell]:
+    """What a table of the paper says about a setting; nothing if it is not there."""
+    names = {"dataset": setting.data, "k_over_n": CARD_FEATURES.get(setting.n)}
+    names |= {"mu": setting.mu, "m": setting.m, "gamma": setting.gamma}
+    for row in published_table(table):
+        if all(row[name] == value for name, value in names.items() if name in row):
+            return row
+    return {}
 
 
-def settings_of(target: str, quick: bool) -> list[Instance]:
-    """The settings of a table or figure, in the paper's order."""
-    if target in ("table1", "table3", "figure1"):
-        return reg_settings(quick)
-    if target in ("table2", "table4", "figure2"):
-        return card_settings(quick)
-    return real_settings(quick) if target == "table5" else yardstick_settings(quick)
+@cache
+def published_table(table: str) -> list[dict[str, Cell]]:
+    """The rows of a table of the paper; numbers are floats, and what the paper leaves open is None."""
+    source = resources.files(__package__) / "published" / f"{table}.csv"
+    rows = csv.DictReader(source.read_text(encoding="utf-8").splitlines())
+    return [{name: _cell(text) for name, text in row.items()} for row in rows]
 
 
-def kinds_of(target: str, backend: str) -> tuple[str, ...]:
-    """What a table or figure needs to have measured."""
-    if target in ("figure1", "figure2"):
-        return ("roots",)
-    if target in ("table1", "table2"):
-        return ("roots", "nodes")
-    if target in ("table3", "table4"):
-        return MODES
-    return ("roots", *MODES) if target == "table5" else (*YARDSTICKS[backend], *MODES)
+def _cell(text: str) -> Cell:
+    try:
+        return float(text)
+    except ValueError:
+        return text or None
+
+
+# -- what to measure -------------------------------------------------------------------------------------
+
+_NEEDS = {
+    "table1": (reg_settings, ("roots", "nodes")),
+    "table2": (card_settings, ("roots", "nodes")),
+    "table3": (reg_settings, MODES),
+    "table4": (card_settings, MODES),
+    "table5": (real_settings, ("roots", *MODES)),
+    "figure1": (reg_settings, ("roots",)),
+    "figure2": (card_settings, ("roots",)),
+    "baseline": (baseline_settings, MODES),
+}
+"""The settings of a table or figure, in the paper's order, and what is measured on them."""
+
+TARGETS = tuple(_NEEDS)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user asks for."""
+
+    targets: tuple[str, ...] = TARGETS
+    seeds: int | None = None
+    quick: bool = False
+    gap: float = 1e-4
+    time_limit: float = 300.0
+    backend: str = "clarabel"
+
+    def settings(self, target: str) -> list[Instance]:
+        """The settings of a table or figure, in the paper's order."""
+        return _NEEDS[target][0](self.quick)
+
+    def kinds(self, target: str) -> tuple[str, ...]:
+        """What a table or figure needs to have measured on each of its instances."""
+        own = BASELINES[self.backend] if target == "baseline" else ()
+        return (*own, *_NEEDS[target][1])
+
+    def instances(self, target: str, setting: Instance) -> list[Instance]:
+        """The instances of a setting: one per seed, or the data set itself."""
+        if setting.data != SYNTHETIC:
+            return [setting]
+        count = QUICK_SEEDS if self.quick else DEFAULT_SEEDS
+        if not self.quick and (target == "baseline" or setting.n >= MANY_FEATURES):
+            count = FEWER_SEEDS
+        return [replace(setting, seed=seed) for seed in range(self.seeds or count)]
 
 
 def tasks(choice: Choice, missing: frozenset[str] = frozenset()) -> list[Task]:
@@ -179,35 +210,31 @@ def tasks(choice: Choice, missing: frozenset[str] = frozenset()) -> list[Task]:
     Ordered by seed, the dear ones first: after the first seed every setting has been seen once, which makes the
     estimate of the remaining time an honest one.
     """
-    found: dict[str, Task] = {}
-    for instance, kind in _wanted(choice):
-        if instance.data not in missing:
-            task = Task(instance, kind, choice.gap, choice.time_limit)
-            found.setdefault(task.key, task)
-    return sorted(found.values(), key=lambda task: (task.instance.seed, -first_guess(task)))
+    wanted = [
+        Task(instance, kind, choice.gap, choice.time_limit)
+        for target in choice.targets
+        for setting in choice.settings(target)
+        if setting.data not in missing
+        for instance, kind in product(choice.instances(target, setting), choice.kinds(target))
+    ]
+    distinct = {task.key: task for task in wanted}
+    return sorted(distinct.values(), key=lambda task: (task.instance.seed, -guessed_seconds(task)))
 
 
-def _wanted(choice: Choice) -> Iterator[tuple[Instance, str]]:
-    for target in choice.targets:
-        for setting in settings_of(target, choice.quick):
-            for instance in seeds_of(setting, choice, few=target == "yardstick"):
-                for kind in kinds_of(target, choice.backend):
-                    yield instance, kind
+def guessed_seconds(task: Task) -> float:
+    """Seconds a measurement may take, before anything has been measured: right within a factor of ten or so.
 
-
-def first_guess(task: Task) -> float:
-    """Seconds a measurement may take, before anything like it has been measured: right within a factor of ten or so."""
-    return max(min(_guess(task.instance, task.kind), task.time_limit), 1e-3)
-
-
-def _guess(instance: Instance, kind: str) -> float:
-    """Weak ridge, few samples and many features make a search long; Clarabel's nodes take most of a second."""
+    Weak ridge, few samples and many features make a search long; Clarabel's nodes take most of a second.
+    """
+    instance, kind = task.instance, task.kind
     if instance.data != SYNTHETIC:
-        return {"roots": 0.5, "none": 4.0}.get(kind, 1.0)
-    if kind == "roots":
-        return 0.2
-    hardness: float = 10.0 ** (2.5 * (instance.gamma - 1.0)) * (200.0 / instance.m) ** 1.5
-    if instance.k is not None:
-        hardness *= (instance.n / 1000.0) ** 2
-    unit = {"none": 0.15, "root": 0.05, "nodes": 0.03}.get(kind, 1.0 if kind.endswith("screening") else 10.0)
-    return unit * max(hardness, 0.05) + 0.1
+        guess = {"roots": 0.5, "none": 4.0}.get(kind, 1.0)
+    elif kind == "roots":
+        guess = 0.2
+    else:
+        hardness: float = 10.0 ** (2.5 * (instance.gamma - 1.0)) * (200.0 / instance.m) ** 1.5
+        if instance.k is not None:
+            hardness *= (instance.n / 1000.0) ** 2
+        unit = {"none": 0.15, "root": 0.05, "nodes": 0.03}.get(kind, 1.0 if kind.endswith("screening") else 10.0)
+        guess = unit * max(hardness, 0.05) + 0.1
+    return max(min(guess, task.time_limit), 1e-3)

@@ -1,18 +1,30 @@
-"""What is measured on one instance: its relaxations and screening, one of our solves, or one of the yardstick's."""
+"""From an instance to its result: the data, and what is measured on them.
+
+A measurement is one instance's relaxations and screening, one of our solves, or one of the baseline's.
+"""
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from statistics import median
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import safescreen as ss
-from safescreen.problem import Problem
-from safescreen.reproduction.conic_search import conic_search, nearest_choice
-from safescreen.reproduction.data import make_problem
-from safescreen.reproduction.experiments import MODES, SYNTHETIC, Task
-from safescreen.reproduction.mixed_integer import mixed_integer_search
+from safescreen.reproduction.baseline.conic import conic_search, nearest_choice
+from safescreen.reproduction.baseline.mosek import mosek_search
+from safescreen.reproduction.experiments import (
+    INFORMATIVE,
+    MODES,
+    REAL_RIDGES,
+    SNR,
+    STAND_INS,
+    SYNTHETIC,
+    Instance,
+    Task,
+)
 from safescreen.reproduction.results import OPTIMAL, Result
 
 BIG_M = 1.0
@@ -22,35 +34,80 @@ _REPETITIONS, _LONG = 5, 0.5
 """Short solves are repeated (at most so often, at most so many seconds in all) and the median time is kept."""
 
 
+def make_problem(instance: Instance, genomic: str | None = None) -> ss.Problem:
+    """The problem of an instance; real data are standardised, as they must have been in the paper."""
+    synthetic = instance.data == SYNTHETIC
+    if synthetic:
+        X, y = _synthetic(instance.m, instance.n, instance.seed)
+    else:
+        X, y = _real(instance.data, genomic)
+    return ss.Problem(X, y, mu=instance.mu, k=instance.k, gamma=instance.gamma, standardize=not synthetic)
+
+
+@lru_cache(maxsize=1)
+def _synthetic(m: int, n: int, seed: int) -> tuple[Any, Any]:
+    X, y, _ = ss.datasets.make_sparse_logistic(m, n, min(INFORMATIVE, n), SNR, random_state=seed)
+    return X, y
+
+
+@lru_cache(maxsize=1)
+def _real(name: str, genomic: str | None) -> tuple[Any, Any]:
+    """A real data set, from this computer or its public source."""
+    if name not in REAL_RIDGES:
+        raise ValueError(f"the data set is {name!r}, but must be one of {', '.join(REAL_RIDGES)}.")
+    if name in STAND_INS:
+        return ss.datasets.load_local(name)
+    if name == "genomic":
+        found = ss.datasets.fetch_genomic(genomic)
+    else:
+        found = ss.datasets.fetch_arcene() if name == "arcene" else ss.datasets.fetch_newsgroups()
+    return found.data, found.target
+
+
+def missing_data(names: set[str], genomic: str | None = None) -> dict[str, str]:
+    """The data sets that cannot be had here, each with one sentence that says why."""
+    missing = {}
+    for name in sorted(names):
+        try:
+            _real(name, genomic)
+        except (FileNotFoundError, ValueError) as error:
+            if name == "genomic" and genomic is not None:
+                raise  # the user named a file: say what is wrong with it
+            missing[name] = str(error)
+    _real.cache_clear()
+    return missing
+
+
 def measure(task: Task, genomic: str | None = None) -> Result:
     """Carry out a task; the result holds numbers and strings only."""
     if task.kind == "roots":
         return _roots(make_problem(task.instance, genomic), big_m=task.instance.data == SYNTHETIC)
     if task.kind in MODES:
         return _solve(task, genomic)
-    return _yardstick(task, make_problem(task.instance, genomic))
+    return _solve_baseline(task, make_problem(task.instance, genomic))
 
 
+@cache
 def warm_up() -> None:
-    """Have the kernels ready before anything is timed."""
+    """Have the kernels ready before anything is timed, once per process."""
     X, y, _ = ss.datasets.make_sparse_logistic(40, 20, 3, 1.0, random_state=0)
     for screening in MODES:
         ss.solve(ss.Problem(X, y, k=3), screening=screening)
     ss.relax(ss.Problem(X, y, mu=1e-3), formulation="big-m")
 
 
-def rounded_upper_bound(problem: Problem, z: npt.NDArray[np.float64]) -> float:
+def rounded_upper_bound(problem: ss.Problem, z: npt.NDArray[np.float64]) -> float:
     """The paper's upper bound: the relaxation's choice rounded to the nearest feasible one and refitted."""
     support = nearest_choice(z, problem.k)
     x = np.zeros(problem.n_features)
     if support.size:
         columns = problem.design.columns(support)
-        chosen = Problem(columns, problem.y, mu=problem.mu, gamma=problem.gamma, include=range(support.size))
+        chosen = ss.Problem(columns, problem.y, mu=problem.mu, gamma=problem.gamma, include=range(support.size))
         x[support] = ss.relax(chosen).coef
     return problem.objective(*problem.to_data_units(x))
 
 
-def _roots(problem: Problem, big_m: bool) -> Result:
+def _roots(problem: ss.Problem, big_m: bool) -> Result:
     """Both relaxations, and what is screened with the paper's upper bound and with the best one found quickly."""
     relaxation = ss.relax(problem)
     upper = rounded_upper_bound(problem, relaxation.z)
@@ -79,24 +136,19 @@ def _solve(task: Task, genomic: str | None) -> Result:
         seconds.append(solution.seconds)
         if len(seconds) == _REPETITIONS or sum(seconds) >= _LONG or solution.status != OPTIMAL:
             break
-    return {
-        "status": solution.status,
-        "n": problem.n_features,
-        "m": problem.n_samples,
-        "objective": solution.objective,
-        "lower_bound": solution.lower_bound,
-        "features": int(solution.support.size),
-        "nodes": solution.nodes,
-        "seconds": median(seconds),
-        "repetitions": len(seconds),
-    }
+    return _solved(problem, solution) | {"seconds": median(seconds), "repetitions": len(seconds)}
 
 
-def _yardstick(task: Task, problem: Problem) -> Result:
+def _solve_baseline(task: Task, problem: ss.Problem) -> Result:
     """The paper's pipeline, with or without screening at the root."""
     backend, _, screening = task.kind.partition("+")
-    search = mixed_integer_search if backend == "mosek" else conic_search
+    search = mosek_search if backend == "mosek" else conic_search
     solution = search(problem, bool(screening), task.gap, task.time_limit)
+    return _solved(problem, solution) | {"seconds": solution.seconds, "screened_percent": solution.screened_percent}
+
+
+def _solved(problem: ss.Problem, solution: Any) -> Result:
+    """What every solver tells."""
     return {
         "status": solution.status,
         "n": problem.n_features,
@@ -105,6 +157,4 @@ def _yardstick(task: Task, problem: Problem) -> Result:
         "lower_bound": solution.lower_bound,
         "features": int(solution.support.size),
         "nodes": solution.nodes,
-        "seconds": solution.seconds,
-        "screened_percent": solution.screened_percent,
     }

@@ -1,13 +1,16 @@
-"""The file behind a run: one JSON line per measurement, appended as soon as it is made.
+"""The file behind a run, and what its measurements say about a setting.
 
-A run that was interrupted, even in the middle of a line, continues where it stopped.
+One JSON line per measurement, appended as soon as it is made: a run that was interrupted, even in the middle of a
+line, continues where it stopped.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
+import statistics
 from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
@@ -15,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from safescreen import __version__
-from safescreen.reproduction.experiments import Task
+from safescreen.reproduction.experiments import Choice, Instance, Task
 
 Result = dict[str, Any]
+Row = dict[str, Any]
 
 OPTIMAL = "optimal"
 LIMIT = "time_limit"
@@ -65,8 +69,10 @@ class Results:
     def shown(self, task: Task) -> Result | None:
         """What to show for a task: its result, or else that it failed."""
         found = self.find(task)
-        records = self._records.get(task.key, [])
-        return found if found is not None or not records else _failure(records[-1]["result"])
+        records = self._records.get(task.key)
+        if found is None and records and records[-1]["result"]["status"] == FAILED:
+            found = records[-1]["result"]
+        return found
 
     def add(self, task: Task, result: Result) -> None:
         """Append a result; it is on disk when this returns."""
@@ -96,10 +102,6 @@ class Results:
         return sum(float(result["wall"]) for result in found if result is not None)
 
 
-def _failure(result: Result) -> Result | None:
-    return result if result["status"] == FAILED else None
-
-
 @cache
 def machine() -> str:
     """Processor and versions: seconds mean nothing without them."""
@@ -118,3 +120,77 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
+
+
+class Measured:
+    """The results of one setting, seed by seed; every instance is accounted for."""
+
+    def __init__(self, results: Results, choice: Choice, target: str, setting: Instance) -> None:
+        self.setting = setting
+        self.instances = choice.instances(target, setting)
+        self._results = results
+        self._choice = choice
+
+    def of(self, kind: str) -> list[Result | None]:
+        """One result per seed, None where there is none."""
+        choice = self._choice
+        return [self._results.shown(Task(i, kind, choice.gap, choice.time_limit)) for i in self.instances]
+
+    def usable(self, kind: str) -> list[Result | None]:
+        """The same without failures."""
+        return [None if result is None or result["status"] == FAILED else result for result in self.of(kind)]
+
+    def gaps(self, bound: str) -> list[float]:
+        """Integrality gaps in per cent: between the best model found and a relaxation's bound."""
+        pairs = zip(self.usable("nodes"), self.usable("roots"), strict=True)
+        return [100.0 * (1.0 - root[bound] / best["objective"]) for best, root in pairs if best and root]
+
+    def values(self, kind: str, name: str) -> list[float]:
+        """One number per instance that has it."""
+        return [float(result[name]) for result in self.usable(kind) if result is not None and name in result]
+
+    def timing(self, kind: str) -> Row:
+        """Mean seconds and nodes of a solver, and how many instances it did not finish."""
+        usable = [result for result in self.usable(kind) if result is not None]
+        gaps = [max(result["objective"] - result["lower_bound"], 0.0) / abs(result["objective"]) for result in usable]
+        return {
+            f"{kind}_seconds": mean(result["seconds"] for result in usable),
+            f"{kind}_nodes": mean(result["nodes"] for result in usable),
+            f"{kind}_instances": len(usable),
+            f"{kind}_at_limit": sum(result["status"] == LIMIT for result in usable),
+            f"{kind}_failed": sum(result is not None and result["status"] == FAILED for result in self.of(kind)),
+            f"{kind}_worst_gap": max(gaps, default=math.nan),
+        }
+
+    def speedup(self, slow: str, fast: str) -> Row:
+        """Mean over the instances of the ratio of seconds, as in the paper; ``at_least`` if ``slow`` hit its limit."""
+        pairs = [(a, b) for a, b in zip(self.usable(slow), self.usable(fast), strict=True) if a and b]
+        name = f"speedup_{slow}_{fast}"
+        return {
+            name: mean(a["seconds"] / max(b["seconds"], 1e-9) for a, b in pairs),
+            f"{name}_at_least": any(a["status"] == LIMIT for a, _ in pairs),
+            f"{name}_at_most": any(b["status"] == LIMIT for _, b in pairs),
+        }
+
+
+def known(values: Iterable[float | None]) -> list[float]:
+    """The values that are numbers."""
+    return [value for value in values if value is not None and not math.isnan(value)]
+
+
+def mean(values: Iterable[float | None]) -> float:
+    """Arithmetic mean of what is known, NaN of nothing."""
+    found = known(values)
+    return statistics.fmean(found) if found else math.nan
+
+
+def geometric_mean(values: Iterable[float | None]) -> float:
+    """Geometric mean of what is known, positive and finite, NaN of nothing."""
+    found = [value for value in known(values) if 0.0 < value < math.inf]
+    return statistics.geometric_mean(found) if found else math.nan
+
+
+def mean_and_spread(name: str, values: list[float]) -> Row:
+    """Mean and standard deviation over seeds; a single seed has none to speak of."""
+    deviation = 0.0 if len(values) == 1 else statistics.stdev(values) if values else math.nan
+    return {name: mean(values), f"{name}_std": deviation}

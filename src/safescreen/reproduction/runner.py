@@ -2,158 +2,118 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, NamedTuple
 
-from safescreen.reproduction.estimate import Estimate
-from safescreen.reproduction.experiments import Task
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from safescreen.reproduction.experiments import Task, guessed_seconds
 from safescreen.reproduction.results import FAILED, Result, Results
+from safescreen.reproduction.writing import clock
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
-_INTERRUPTED = "interrupted"
+_PAUSE = 20.0  # seconds between two lines where there is no terminal
+_LONG = 2.0  # seconds from which on a measurement is named while it runs
 
 
 def run(tasks: Sequence[Task], results: Results, jobs: int, display: Any, genomic: str | None = None) -> None:
     """Carry out all tasks that have no result yet, the first ones first, in ``jobs`` processes.
 
-    ``display`` is told the state of affairs: ``display.update(done, total, running, seconds_left, trust)``.
+    ``display`` is told the state of affairs: ``display.update(waiting, running)``.
     """
-    estimate = Estimate(tasks, jobs)
-    for task in tasks:
-        known = results.find(task)
-        if known is not None:
-            estimate.learn(task, float(known["wall"]))
-    open_tasks = [task for task in tasks if results.find(task) is None]
-    done = len(tasks) - len(open_tasks)
-    display.update(done, len(tasks), [], estimate.left(open_tasks, []), estimate.seen)
-    if not open_tasks:
-        return
-    with _pool(min(jobs, len(open_tasks)), genomic) as workers:
-        waiting = list(reversed(open_tasks))
-        for worker in workers:
-            worker.give(waiting.pop())
-        while any(worker.task is not None for worker in workers):
-            for worker in _answered(workers):
-                task, result, worker_lives = worker.take()
-                if result["status"] != _INTERRUPTED:
-                    results.add(task, result)
-                    estimate.learn(task, result["wall"])
-                done += 1
-                if not worker_lives:
-                    worker.restart()
-                if waiting:
-                    worker.give(waiting.pop())
-            running = [(worker.task, worker.elapsed) for worker in workers if worker.task is not None]
-            display.update(done, len(tasks), running, estimate.left(waiting, running), estimate.seen)
+    waiting = deque(task for task in tasks if results.find(task) is None)
+    running: dict[Future[Result], _Assignment] = {}
+    display.update(waiting, [])
+    with _workers(min(jobs, len(waiting)), genomic) as idle:
+        while waiting or running:
+            while waiting and idle:
+                worker, task = idle.pop(), waiting.popleft()
+                running[worker.submit(task)] = _Assignment(worker, task, time.monotonic())
+            for future in wait(running, timeout=1.0, return_when=FIRST_COMPLETED).done:
+                done = running.pop(future)
+                results.add(done.task, _answer(future, done.elapsed))
+                idle.append(done.worker)
+            display.update(waiting, running.values())
 
 
-def _answered(workers: list[_Worker]) -> list[_Worker]:
-    """Workers with something to say, after a second at most."""
-    by_pipe = {worker.pipe: worker for worker in workers if worker.task is not None}
-    ready: list[Any] = wait(list(by_pipe), timeout=1.0)
-    return [by_pipe[pipe] for pipe in ready]
-
-
-@dataclass
 class _Worker:
-    """A process that carries out one task at a time."""
+    """A pool of one process: if that dies (out of memory, say), one task fails and the other workers go on."""
 
-    genomic: str | None
-    process: Any = None
-    pipe: Any = None
-    task: Task | None = None
-    since: float = 0.0
+    def __init__(self, genomic: str | None) -> None:
+        self._genomic = genomic
+        self._pool = _new_pool()
 
-    def restart(self) -> None:
-        """A fresh process, in place of one that died."""
-        context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, self.genomic), daemon=True)
-        self.process.start()
-        theirs.close()
+    def submit(self, task: Task) -> Future[Result]:
+        """Begin a task, in a fresh process if the last one died."""
+        try:
+            return self._pool.submit(_carry_out, task, self._genomic)
+        except BrokenProcessPool:
+            self.close()
+            self._pool = _new_pool()
+            return self._pool.submit(_carry_out, task, self._genomic)
+
+    def close(self) -> None:
+        """Give back what the pool holds."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+class _Assignment(NamedTuple):
+    """A task in the hands of a worker."""
+
+    worker: _Worker
+    task: Task
+    since: float
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the task was given."""
+        """Seconds since the task was handed over."""
         return time.monotonic() - self.since
 
-    def give(self, task: Task) -> None:
-        """Hand over a task."""
-        self.task, self.since = task, time.monotonic()
-        self.pipe.send(task)
 
-    def take(self) -> tuple[Task, Result, bool]:
-        """The answer to the task; a process that died (out of memory, say) is an answer, too."""
-        task, elapsed = self.task, self.elapsed
-        assert task is not None
-        self.task = None
-        try:
-            result, lives = self.pipe.recv(), True
-        except (EOFError, ConnectionError):
-            self.process.join()
-            result, lives = {"status": FAILED, "reason": f"the process ended ({self.process.exitcode})"}, False
-        result.setdefault("wall", elapsed)
-        return task, result, lives
-
-    def stop(self) -> None:
-        """End the process; nothing it was doing counts."""
-        self.process.terminate()
-        self.process.join()
-        self.pipe.close()
+def _answer(future: Future[Result], elapsed: float) -> Result:
+    """The result of a task; that its process died is one, too."""
+    try:
+        result = future.result()
+    except BrokenProcessPool:
+        result = {"status": FAILED, "reason": "the process ended before it had an answer"}
+    result.setdefault("wall", elapsed)
+    return result
 
 
 @contextmanager
-def _pool(jobs: int, genomic: str | None) -> Iterator[list[_Worker]]:
-    """Workers whose libraries are told to use one thread each, before they are loaded."""
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
-    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
-    workers = [_Worker(genomic) for _ in range(jobs)]
-    started: list[_Worker] = []
+def _workers(count: int, genomic: str | None) -> Iterator[list[_Worker]]:
+    """So many workers; in the end their processes are ended, whatever they are doing."""
+    others = set(multiprocessing.active_children())
+    workers = [_Worker(genomic) for _ in range(count)]
     try:
-        for worker in workers:
-            worker.restart()
-            started.append(worker)
-        yield workers
+        yield list(workers)
     finally:
-        for worker in started:
-            worker.stop()
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        for worker in workers:
+            worker.close()
 
 
-def _work(pipe: Connection, genomic: str | None) -> None:
-    """The life of a worker: warm up, then one task after the other."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers itself
+def _new_pool() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _prepare)
+
+
+def _prepare() -> None:
+    """One thread, told before the numerical libraries are loaded; Ctrl-C is for the parent, which ends its workers."""
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
-    from safescreen.reproduction.measure import measure, warm_up
-
-    ready = False
-    while True:
-        try:
-            task = pipe.recv()
-        except EOFError:
-            return
-        try:
-            if not ready:
-                warm_up()
-                ready = True
-            start = time.monotonic()
-            result = measure(task, genomic)
-            result["wall"] = time.monotonic() - start
-        except Exception as error:  # the run goes on; the table shows the failure
-            result = {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}
-        pipe.send(result)
 
 
 def _end_with_the_parent() -> None:
@@ -162,3 +122,66 @@ def _end_with_the_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def _carry_out(task: Task, genomic: str | None) -> Result:
+    """Measure; a failure is a result, too, so that the run goes on and the table shows it."""
+    from safescreen.reproduction.measure import measure, warm_up
+
+    try:
+        warm_up()
+        start = time.monotonic()
+        result = measure(task, genomic)
+        return result | {"wall": time.monotonic() - start}
+    except Exception as error:
+        return {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}
+
+
+class Display:
+    """A bar on a terminal, a line now and then elsewhere.
+
+    The bar's length is the time all tasks were guessed to take, so that the dear ones count for more; the time left
+    is estimated from how fast that was worked off.
+    """
+
+    def __init__(self, tasks: Sequence[Task], console: Console) -> None:
+        self._console = console
+        self._total = len(tasks)
+        self._last = console.get_time()
+        self._bar = Progress(
+            TextColumn("measuring"),
+            BarColumn(),
+            TextColumn("{task.fields[counted]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+            speed_estimate_period=math.inf,
+        )
+        self._work = sum(map(guessed_seconds, tasks))
+        self._item = self._bar.add_task("", total=self._work, counted="")
+
+    def __enter__(self) -> Display:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+    def update(self, waiting: Sequence[Task], running: Sequence[_Assignment]) -> None:
+        """Show where the run stands."""
+        open_tasks = [*waiting, *(one.task for one in running)]
+        counted = f"{self._total - len(open_tasks)} of {self._total}"
+        done = self._work - sum(map(guessed_seconds, open_tasks))
+        longest = max(running, key=lambda one: one.elapsed, default=None)
+        text = ""
+        if longest is not None and longest.elapsed > _LONG:
+            text = f"({longest.task.instance.label}, {longest.task.kind}: {clock(longest.elapsed)})"
+        self._bar.update(self._item, completed=done, description=text, counted=counted)
+        if self._bar.disable and self._console.get_time() - self._last > _PAUSE:
+            self._last = self._console.get_time()
+            (bar,) = self._bar.tasks
+            left = "" if bar.time_remaining is None else f", about {clock(bar.time_remaining)} left"
+            self._console.print(f"{counted} measured in {clock(bar.elapsed or 0.0)}{left}", highlight=False)

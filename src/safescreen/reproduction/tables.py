@@ -2,81 +2,81 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from typing import Any
 
-from safescreen.reproduction.cells import (
-    Column,
-    Table,
-    as_printed,
-    count,
-    fixed,
-    number,
-    parameter,
-    seconds,
-    speedup,
-    with_spread,
-)
 from safescreen.reproduction.experiments import (
+    BASELINES,
     CARD_FEATURES,
     LITERAL_FEATURES,
     MODES,
     REG_FEATURES,
     STAND_INS,
-    YARDSTICKS,
     Choice,
     Instance,
-    settings_of,
+    published,
 )
-from safescreen.reproduction.published import published
-from safescreen.reproduction.results import Results
-from safescreen.reproduction.summary import Measured, Row, geomean, mean, spread
+from safescreen.reproduction.results import (
+    OPTIMAL,
+    Measured,
+    Results,
+    Row,
+    geometric_mean,
+    known,
+    mean,
+    mean_and_spread,
+)
+from safescreen.reproduction.writing import Column, Table, mean_ratio, number, solve_seconds
 
 
 def build(target: str, results: Results, choice: Choice, missing: dict[str, str]) -> Table:
     """The table of a target; for a figure, the table of its points."""
-    if target in ("table1", "table2"):
-        return _gap_table(target, results, choice)
-    if target in ("table3", "table4"):
-        return _time_table(target, results, choice)
+    settings = [Measured(results, choice, target, setting) for setting in choice.settings(target)]
     if target == "table5":
-        return _real_table(results, choice, missing)
-    return _yardstick_table(results, choice) if target == "yardstick" else _screening_table(target, results, choice)
+        return _real_table(settings, choice, missing)
+    if target == "baseline":
+        return _baseline_table(settings, choice)
+    if target in ("table1", "table2"):
+        return _gap_table(target, settings, choice)
+    return _time_table(target, settings, choice) if target.startswith("table") else _screening_table(target, settings)
 
 
 # -- settings --------------------------------------------------------------------------------------------
 
-
-def _setting(target: str, setting: Instance) -> tuple[Row, dict[str, Any], list[Column]]:
-    """A row's first cells, the published row, and the columns for the cells."""
-    ridge = Column("γ", parameter("gamma"))
-    if setting.mu is not None:
-        known = published(target).get((setting.mu, float(setting.m), setting.gamma), {})
-        row: Row = {"mu": setting.mu, "m": setting.m, "gamma": setting.gamma}
-        return row, known, [Column("μ", parameter("mu")), Column("m", count("m")), ridge]
-    ratio = CARD_FEATURES[setting.n]
-    known = published(target).get((ratio, float(setting.m), setting.gamma), {})
-    row = {"n": setting.n, "k_over_n": setting.k / setting.n if setting.k else None, "published_k_over_n": ratio}
-    row |= {"m": setting.m, "gamma": setting.gamma}
-    columns = [
-        Column("n", count("n")),
-        Column("k/n", lambda row: f"{row['k_over_n']:.3g}", on_screen=False),
-        Column("printed\nas k/n", parameter("published_k_over_n")),
-        Column("m", count("m")),
-        ridge,
-    ]
-    return row, known, columns
-
-
+_RIDGE = Column("γ", "gamma", "g")
+_REG_COLUMNS = [Column("μ", "mu", "g"), Column("m", "m", ","), _RIDGE]
+_CARD_COLUMNS = [
+    Column("n", "n", ","),
+    Column("k/n", "k_over_n", ".3g", on_screen=False),
+    Column("printed\nas k/n", "published_k_over_n", "g"),
+    Column("m", "m", ","),
+    _RIDGE,
+]
 _CARD_NOTE = (
     "The rows printed under k/n = 0.25 are compared twice: at k = 50 that ratio means n = 200, but the published "
     "figures come out at n = 500 (k/n = 0.1), the size of REG."
 )
 
 
-def _card_note(target: str) -> list[str]:
-    return [_CARD_NOTE] if target in ("table2", "table4", "figure2") else []
+def _setting_row(measured: Measured) -> Row:
+    """A row's first cells."""
+    setting = measured.setting
+    row: Row = {"mu": setting.mu}
+    if setting.k is not None:
+        ratios = {"k_over_n": setting.k / setting.n, "published_k_over_n": CARD_FEATURES[setting.n]}
+        row = {"n": setting.n, **ratios}
+    return row | {"m": setting.m, "gamma": setting.gamma, "seeds": len(measured.instances)}
+
+
+def _synthetic_table(target: str, title: str, columns: list[Column], rows: list[Row], notes: list[str]) -> Table:
+    """A table or figure of REG or CARD settings."""
+    card = target in ("table2", "table4", "figure2")
+    columns = [*(_CARD_COLUMNS if card else _REG_COLUMNS), *columns]
+    return Table(target, title, columns, rows, [_seed_note(rows), *notes, *([_CARD_NOTE] if card else [])])
+
+
+def _form(target: str) -> str:
+    reg = target in ("table1", "table3")
+    return "REG (a price per feature, n = 500)" if reg else "CARD (a budget of 50 features)"
 
 
 def _compared(rows: list[Row]) -> list[Row]:
@@ -98,35 +98,29 @@ def _seed_note(rows: list[Row]) -> str:
 # -- tables 1 and 2 --------------------------------------------------------------------------------------
 
 
-def _gap_table(target: str, results: Results, choice: Choice) -> Table:
-    rows: list[Row] = []
-    columns: list[Column] = []
-    for setting in settings_of(target, choice.quick):
-        measured = Measured(results, choice, setting)
-        row, known, columns = _setting(target, setting)
-        row["seeds"] = len(measured.instances)
-        for name, bound in (("bigm", "big_m_bound"), ("conic", "conic_bound")):
-            gaps = measured.gaps(bound)
-            row[f"published_{name}_gap_percent"] = known.get(f"{name}_gap_percent")
-            row[f"{name}_gap_percent"], row[f"{name}_gap_percent_std"] = mean(gaps), spread(gaps)
-        row["unproved"] = sum(result is None or result["status"] != "optimal" for result in measured.of("nodes"))
-        rows.append(row)
+def _gap_table(target: str, settings: list[Measured], choice: Choice) -> Table:
+    rows = [_setting_row(measured) | _gap_row(target, measured) for measured in settings]
     columns = [
-        *columns,
-        Column("big-M gap %\npaper", fixed("published_bigm_gap_percent", 2)),
-        Column("big-M gap %\nours", with_spread("bigm_gap_percent", 2)),
-        Column("conic gap %\npaper", as_printed("published_conic_gap_percent")),
-        Column("conic gap %\nours", with_spread("conic_gap_percent", 4)),
+        Column("big-M gap %\npaper", "published_bigm_gap_percent", ",.2f"),
+        Column("big-M gap %\nours", "bigm_gap_percent", ".2f"),
+        Column("conic gap %\npaper", "published_conic_gap_percent", "g"),
+        Column("conic gap %\nours", "conic_gap_percent", ".4f"),
     ]
-    form = "REG (a price per feature, n = 500)" if target == "table1" else "CARD (a budget of 50 features)"
     notes = [
-        _seed_note(rows),
         f"Averages over the rows with a published figure{_once(rows)}: {_averages(_compared(rows))}.",
         f"The optimum is known to a relative gap of {choice.gap:g}, so that a gap here may be up to "
         f"{100.0 * choice.gap:g} % too large. M = 1.",
-        *_card_note(target),
     ]
-    return Table(target, f"Table {target[-1]}: integrality gaps, {form}", columns, rows, notes)
+    return _synthetic_table(target, f"Table {target[-1]}: integrality gaps, {_form(target)}", columns, rows, notes)
+
+
+def _gap_row(target: str, measured: Measured) -> Row:
+    printed = published(target, measured.setting)
+    row: Row = {}
+    for name, bound in (("bigm_gap_percent", "big_m_bound"), ("conic_gap_percent", "conic_bound")):
+        row |= {f"published_{name}": printed.get(name)} | mean_and_spread(name, measured.gaps(bound))
+    unproved = sum(result is None or result["status"] != OPTIMAL for result in measured.of("nodes"))
+    return row | {"unproved": unproved}
 
 
 def _averages(rows: list[Row]) -> str:
@@ -134,7 +128,7 @@ def _averages(rows: list[Row]) -> str:
     for name, title, digits in (("bigm", "big-M", 4), ("conic", "conic", 2)):
         compared = [row for row in rows if row[f"published_{name}_gap_percent"] is not None]
         theirs = mean(row[f"published_{name}_gap_percent"] for row in compared)
-        ours = mean(row[f"{name}_gap_percent"] for row in compared if not math.isnan(row[f"{name}_gap_percent"]))
+        ours = mean(row[f"{name}_gap_percent"] for row in compared)
         texts.append(f"{title} {number(theirs, digits)} % published, {number(ours, digits)} % ours")
     return "; ".join(texts)
 
@@ -142,21 +136,15 @@ def _averages(rows: list[Row]) -> str:
 # -- tables 3 and 4 --------------------------------------------------------------------------------------
 
 
-def _time_table(target: str, results: Results, choice: Choice) -> Table:
-    rows: list[Row] = []
-    columns: list[Column] = []
-    for setting in settings_of(target, choice.quick):
-        measured = Measured(results, choice, setting)
-        row, known, columns = _setting(target, setting)
-        rows.append(row | {"seeds": len(measured.instances)} | _published_times(known) | _our_times(measured))
-    form = "REG (a price per feature, n = 500)" if target == "table3" else "CARD (a budget of 50 features)"
-    notes = [_seed_note(rows), *_time_notes(rows, choice), *_card_note(target)]
-    title = f"Table {target[-1]}: seconds without and with screening, {form}, relative gap {choice.gap:g}"
-    return Table(target, title, [*columns, *_time_columns()], rows, notes)
+def _time_table(target: str, settings: list[Measured], choice: Choice) -> Table:
+    rows = [_setting_row(one) | _published_times(target, one.setting) | _our_times(one) for one in settings]
+    title = f"Table {target[-1]}: seconds without and with screening, {_form(target)}, relative gap {choice.gap:g}"
+    return _synthetic_table(target, title, _time_columns(), rows, _time_notes(rows, choice))
 
 
-def _published_times(known: dict[str, Any]) -> Row:
-    return {f"published_{name}": known.get(name) for name in ("bnb_seconds", "bnb_screening_seconds", "speedup")}
+def _published_times(target: str, setting: Instance) -> Row:
+    printed = published(target, setting)
+    return {f"published_{name}": printed.get(name) for name in ("bnb_seconds", "bnb_screening_seconds", "speedup")}
 
 
 def _our_times(measured: Measured) -> Row:
@@ -171,13 +159,13 @@ def _our_times(measured: Measured) -> Row:
 def _time_columns(brief: bool = False) -> list[Column]:
     """Theirs and ours; ``brief`` leaves the less telling ones off the screen."""
     return [
-        Column("paper\nnone", fixed("published_bnb_seconds", 0)),
-        Column("paper\nroot", fixed("published_bnb_screening_seconds", 0)),
-        Column("paper\nspeed-up", fixed("published_speedup", 1), on_screen=not brief),
-        *(Column(f"ours\n{mode}", seconds(mode)) for mode in MODES),
-        Column("speed-up\nroot", speedup("none", "root"), on_screen=not brief),
-        Column("speed-up\nnodes", speedup("none", "nodes")),
-        *(Column(f"nodes\n{mode}", fixed(f"{mode}_nodes", 0), on_screen=False) for mode in MODES),
+        Column("paper\nnone", "published_bnb_seconds", ",.0f"),
+        Column("paper\nroot", "published_bnb_screening_seconds", ",.0f"),
+        Column("paper\nspeed-up", "published_speedup", ",.1f", on_screen=not brief),
+        *(Column(f"ours\n{mode}", mode, solve_seconds) for mode in MODES),
+        Column("speed-up\nroot", "speedup_none_root", mean_ratio, on_screen=not brief),
+        Column("speed-up\nnodes", "speedup_none_nodes", mean_ratio),
+        *(Column(f"nodes\n{mode}", f"{mode}_nodes", ",.0f", on_screen=False) for mode in MODES),
     ]
 
 
@@ -185,15 +173,16 @@ def _time_notes(rows: list[Row], choice: Choice) -> list[str]:
     once = _compared(rows)
     hits = sum(row[f"{mode}_at_limit"] for row in rows for mode in MODES)
     solved = sum(row[f"{mode}_instances"] for row in rows for mode in MODES)
-    speedups = {mode: mean(_known(row[f"speedup_none_{mode}"] for row in once)) for mode in MODES[1:]}
-    published_speedup = mean(_known(row["published_speedup"] for row in once))
-    factor = geomean(_ratio(row["published_bnb_screening_seconds"], row["nodes_seconds"]) for row in once)
+    names = ("published_speedup", "speedup_none_root", "speedup_none_nodes")
+    theirs, root, nodes = (number(mean(row[name] for row in once)) for name in names)
+    pairs = [(row["published_bnb_screening_seconds"], row["nodes_seconds"]) for row in once]
+    factor = geometric_mean(theirs / ours for theirs, ours in pairs if theirs is not None and ours > 0.0)
+    sums = [f"{number(sum(known(row[f'{mode}_seconds'] for row in rows)))} ({mode})" for mode in MODES]
     return [
-        f"Mean speed-up by screening{_once(rows)}: {number(published_speedup)} published; ours "
-        f"{number(speedups['root'])} at the root, {number(speedups['nodes'])} in every node.",
+        f"Mean speed-up by screening{_once(rows)}: {theirs} published; ours {root} at the root, {nodes} in every node.",
         f"Published seconds with screening (MOSEK, on another machine) over ours with screening in every node: "
         f"{number(factor)} in the geometric mean.",
-        f"Mean seconds added up over all settings: {_totals(rows)}.",
+        f"Mean seconds added up over all settings: {', '.join(sums)}.",
         f"{hits} of {solved} solves hit the time limit of {choice.time_limit:g} s; a limit counts as its full time, "
         "and is shown as ≥ with the number of such instances. Seconds are those of the solve alone, one thread, "
         "without compilation: 'none' without screening, 'root' with screening at the root (the paper's method), "
@@ -202,68 +191,35 @@ def _time_notes(rows: list[Row], choice: Choice) -> list[str]:
     ]
 
 
-def _totals(rows: list[Row]) -> str:
-    """What all settings take together: tiny solves weigh little here, and much in a mean of ratios."""
-    sums = {mode: sum(_known(row[f"{mode}_seconds"] for row in rows)) for mode in MODES}
-    return ", ".join(f"{number(total)} ({mode})" for mode, total in sums.items())
-
-
 def _unfinished(rows: list[Row], kinds: Iterable[str]) -> list[str]:
     """A sentence about what the limits left open, if anything."""
     left = [row[f"{kind}_worst_gap"] for row in rows for kind in kinds if row[f"{kind}_at_limit"]]
     return [f"The largest relative gap left at a limit is {number(max(left), 2)}."] if left else []
 
 
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None and not math.isnan(value)]
-
-
-def _ratio(above: float | None, below: float | None) -> float | None:
-    return None if above is None or below is None or not below > 0.0 else above / below
-
-
 # -- table 5 ---------------------------------------------------------------------------------------------
 
 
-def _real_table(results: Results, choice: Choice, missing: dict[str, str]) -> Table:
-    rows = []
-    for setting in settings_of("table5", choice.quick):
-        known = published("table5").get((setting.data, setting.mu, setting.gamma), {})
-        stands_for = STAND_INS.get(setting.data)
-        row: Row = {
-            "dataset": setting.data,
-            "stands_in_for": stands_for,
-            "mu": setting.mu,
-            "gamma": setting.gamma,
-            "published_screened_percent": known.get("screened_percent"),
-            **_published_times(known),
-            "missing": setting.data in missing,
-        }
-        measured = Measured(results, choice, setting)
-        sizes = measured.values("roots", "n"), measured.values("roots", "m")
-        row |= {"n": int(sizes[0][0]), "m": int(sizes[1][0])} if sizes[0] else {"n": None, "m": None}
-        row["screened_percent"] = mean(measured.values("roots", "screened_percent"))
-        row["screened_percent_best"] = mean(measured.values("roots", "screened_percent_best"))
-        rows.append(row | _our_times(measured))
+def _real_table(settings: list[Measured], choice: Choice, missing: dict[str, str]) -> Table:
+    shown = [one for one in settings if one.setting.data not in missing or one.setting.data not in STAND_INS]
+    rows = [_real_row(measured, missing) for measured in shown]
     columns = [
-        Column("data", lambda row: row["dataset"] + (" (stand-in)" if row["stands_in_for"] else "")),
-        Column("m", count("m"), on_screen=False),
-        Column("n", count("n"), on_screen=False),
-        Column("μ", parameter("mu")),
-        Column("γ", parameter("gamma")),
-        Column("screened\n% paper", fixed("published_screened_percent", 1)),
-        Column("screened\n% ours", fixed("screened_percent", 2)),
-        Column("screened\n% best model", fixed("screened_percent_best", 2), on_screen=False),
+        Column("data", "dataset", lambda row, name: row[name] + (" (stand-in)" if row["stands_in_for"] else "")),
+        Column("m", "m", ",", on_screen=False),
+        Column("n", "n", ",", on_screen=False),
+        Column("μ", "mu", "g"),
+        _RIDGE,
+        Column("screened\n% paper", "published_screened_percent", ",.1f"),
+        Column("screened\n% ours", "screened_percent", ",.2f"),
+        Column("screened\n% best model", "screened_percent_best", ",.2f", on_screen=False),
         *_time_columns(brief=True),
     ]
     notes = [f"{name}: no data on this computer, so the published figures stand alone." for name in missing]
-    stand_ins = [row for row in rows if row["stands_in_for"] and not row["missing"]]
-    if stand_ins:
+    if any(row["stands_in_for"] for row in rows):
         notes.append(
             "chowdary (breast and colon tumours, the array of the paper's genomic data) is a stand-in: it has no "
             "published figures and is not genomic."
         )
-    rows = [row for row in rows if not (row["missing"] and row["stands_in_for"])]
     notes += [
         "Standardised features. 'ours' screens with the paper's upper bound (the relaxation, rounded and refitted), "
         "'best model' with the best one a local search finds.",
@@ -272,95 +228,97 @@ def _real_table(results: Results, choice: Choice, missing: dict[str, str]) -> Ta
     return Table("table5", f"Table 5: real data, REG, relative gap {choice.gap:g}", columns, rows, notes)
 
 
-# -- the yardstick ---------------------------------------------------------------------------------------
+def _real_row(measured: Measured, missing: dict[str, str]) -> Row:
+    setting = measured.setting
+    row: Row = {"dataset": setting.data, "stands_in_for": STAND_INS.get(setting.data)}
+    row |= {"mu": setting.mu, "gamma": setting.gamma}
+    row["published_screened_percent"] = published("table5", setting).get("screened_percent")
+    row |= _published_times("table5", setting) | {"missing": setting.data in missing}
+    for name in ("n", "m"):
+        sizes = measured.values("roots", name)
+        row[name] = int(sizes[0]) if sizes else None
+    for name in ("screened_percent", "screened_percent_best"):
+        row[name] = mean(measured.values("roots", name))
+    return row | _our_times(measured)
 
 
-def _yardstick_table(results: Results, choice: Choice) -> Table:
-    plain, screened = YARDSTICKS[choice.backend]
-    rows = []
-    for setting in settings_of("yardstick", choice.quick):
-        measured = Measured(results, choice, setting, few=True)
-        known = _published_speedup(setting)
-        row: Row = {"form": "REG" if setting.k is None else "CARD", "mu": setting.mu, "k": setting.k}
-        row |= {"n": setting.n, "m": setting.m, "gamma": setting.gamma, "seeds": len(measured.instances)}
-        row |= {"published_speedup": known, "screened_percent": mean(measured.values(screened, "screened_percent"))}
-        for kind in (plain, screened, *MODES):
-            row |= measured.timing(kind)
-        for slow, fast in ((plain, screened), ("none", "root"), (plain, "none"), (screened, "root"), (plain, "nodes")):
-            row |= measured.speedup(slow, fast)
-        rows.append(row)
+# -- the baseline ----------------------------------------------------------------------------------------
+
+
+def _baseline_table(settings: list[Measured], choice: Choice) -> Table:
+    plain, screened = BASELINES[choice.backend]
+    rows = [_baseline_row(measured, plain, screened) for measured in settings]
     name = "Clarabel" if choice.backend == "clarabel" else "MOSEK"
+    by_screening, by_nodes, by_both = f"{plain}_{screened}", f"{screened}_root", f"{plain}_nodes"
     columns = [
-        Column("form", lambda row: row["form"]),
-        Column("μ or k", lambda row: f"{row['mu'] if row['k'] is None else row['k']:g}", on_screen=False),
-        Column("n", count("n")),
-        Column("m", count("m")),
-        Column("γ", parameter("gamma")),
-        Column(f"{name}\nnone", seconds(plain)),
-        Column(f"{name}\nroot", seconds(screened)),
-        Column("%\nscreened", fixed("screened_percent", 1), on_screen=False),
-        Column(f"{name} nodes\nnone", fixed(f"{plain}_nodes", 0), on_screen=False),
-        Column(f"{name} nodes\nroot", fixed(f"{screened}_nodes", 0), on_screen=False),
-        *(Column(f"ours\n{mode}", seconds(mode)) for mode in MODES),
-        Column("speed-up\nscreening", speedup(plain, screened)),
-        Column("the same\npaper", fixed("published_speedup", 1)),
-        Column("speed-up\nour nodes", speedup(screened, "root")),
-        Column("speed-up\nboth", speedup(plain, "nodes")),
+        Column("form", "form", ""),
+        Column("μ or k", "mu", lambda row, _: f"{row['mu'] if row['k'] is None else row['k']:g}", on_screen=False),
+        Column("n", "n", ","),
+        Column("m", "m", ","),
+        _RIDGE,
+        Column(f"{name}\nnone", plain, solve_seconds),
+        Column(f"{name}\nroot", screened, solve_seconds),
+        Column("%\nscreened", "screened_percent", ",.1f", on_screen=False),
+        Column(f"{name} nodes\nnone", f"{plain}_nodes", ",.0f", on_screen=False),
+        Column(f"{name} nodes\nroot", f"{screened}_nodes", ",.0f", on_screen=False),
+        *(Column(f"ours\n{mode}", mode, solve_seconds) for mode in MODES),
+        Column("speed-up\nscreening", f"speedup_{by_screening}", mean_ratio),
+        Column("the same\npaper", "published_speedup", ",.1f"),
+        Column("speed-up\nour nodes", f"speedup_{by_nodes}", mean_ratio),
+        Column("speed-up\nboth", f"speedup_{by_both}", mean_ratio),
     ]
     notes = [
         _seed_note(rows),
         f"Speed-ups: by screening, {name} without over {name} with root screening; by our nodes, {name} over our "
         f"solver, both with root screening; by both, {name} without screening over our solver with screening in "
         "every node.",
-        f"Geometric means: by screening {_mean_speedup(rows, plain, screened)}, by our nodes "
-        f"{_mean_speedup(rows, screened, 'root')}, by both {_mean_speedup(rows, plain, 'nodes')}.",
+        f"Geometric means: by screening {_mean_speedup(rows, by_screening)}, by our nodes "
+        f"{_mean_speedup(rows, by_nodes)}, by both {_mean_speedup(rows, by_both)}.",
         "Beside CARD with n = 500 stand the figures printed under k/n = 0.25, which belong there.",
         *_unfinished(rows, (plain, screened, *MODES)),
     ]
-    title = f"Yardstick: the paper's pipeline with {name}, relative gap {choice.gap:g}, limit {choice.time_limit:g} s"
-    return Table("yardstick", title, columns, rows, notes)
+    title = f"Baseline: the paper's pipeline with {name}, relative gap {choice.gap:g}, limit {choice.time_limit:g} s"
+    return Table("baseline", title, columns, rows, notes)
 
 
-def _mean_speedup(rows: list[Row], slow: str, fast: str) -> str:
+def _baseline_row(measured: Measured, plain: str, screened: str) -> Row:
+    setting = measured.setting
+    table = "table3" if setting.k is None else "table4"
+    printed = published(table, setting) if setting.n == REG_FEATURES else {}
+    row: Row = {"form": "REG" if setting.k is None else "CARD", "mu": setting.mu, "k": setting.k}
+    row |= {"n": setting.n, "m": setting.m, "gamma": setting.gamma, "seeds": len(measured.instances)}
+    row["published_speedup"] = printed.get("speedup")
+    row["screened_percent"] = mean(measured.values(screened, "screened_percent"))
+    for kind in (plain, screened, *MODES):
+        row |= measured.timing(kind)
+    for slow, fast in ((plain, screened), ("none", "root"), (plain, "none"), (screened, "root"), (plain, "nodes")):
+        row |= measured.speedup(slow, fast)
+    return row
+
+
+def _mean_speedup(rows: list[Row], pair: str) -> str:
     """Over all settings; a lower bound where a limit was hit."""
-    name = f"speedup_{slow}_{fast}"
-    sign = "at least " if any(row[f"{name}_at_least"] for row in rows) else ""
-    return sign + number(geomean(row[name] for row in rows))
-
-
-def _published_speedup(setting: Instance) -> Any:
-    """The paper's speed-up, where this is one of its settings."""
-    if setting.n != REG_FEATURES:
-        return None
-    if setting.mu is not None:
-        return published("table3").get((setting.mu, float(setting.m), setting.gamma), {}).get("speedup")
-    return published("table4").get((CARD_FEATURES[setting.n], float(setting.m), setting.gamma), {}).get("speedup")
+    sign = "at least " if any(row[f"speedup_{pair}_at_least"] for row in rows) else ""
+    return sign + number(geometric_mean(row[f"speedup_{pair}"] for row in rows))
 
 
 # -- figures 1 and 2 -------------------------------------------------------------------------------------
 
 
-def _screening_table(target: str, results: Results, choice: Choice) -> Table:
-    rows: list[Row] = []
-    columns: list[Column] = []
-    for setting in settings_of(target, choice.quick):
-        measured = Measured(results, choice, setting)
-        row, _, columns = _setting("table1" if target == "figure1" else "table2", setting)
-        row["seeds"] = len(measured.instances)
-        for name in ("screened_percent", "screened_percent_best"):
-            values = measured.values("roots", name)
-            row[name], row[f"{name}_std"] = mean(values), spread(values)
-        rows.append(row)
+def _screening_table(target: str, settings: list[Measured]) -> Table:
+    names = ("screened_percent", "screened_percent_best")
+    rows = []
+    for measured in settings:
+        rounded, best = (mean_and_spread(name, measured.values("roots", name)) for name in names)
+        rows.append(_setting_row(measured) | rounded | best)
     columns = [
-        *columns,
-        Column("% screened\nrounded model", with_spread("screened_percent", 1)),
-        Column("% screened\nbest model", with_spread("screened_percent_best", 1)),
+        Column("% screened\nrounded model", "screened_percent", ".1f"),
+        Column("% screened\nbest model", "screened_percent_best", ".1f"),
     ]
-    form = "REG, n = 500" if target == "figure1" else "CARD, k = 50"
     notes = [
-        _seed_note(rows),
         "Upper bounds: the relaxation rounded and refitted, as in the paper, and the best model a local search finds. "
         "The paper shows a picture only, without figures.",
-        *_card_note(target),
     ]
-    return Table(target, f"Figure {target[-1]}: features screened at the root, {form}", columns, rows, notes)
+    form = "REG, n = 500" if target == "figure1" else "CARD, k = 50"
+    title = f"Figure {target[-1]}: features screened at the root, {form}"
+    return _synthetic_table(target, title, columns, rows, notes)

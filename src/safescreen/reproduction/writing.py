@@ -1,27 +1,98 @@
-"""Tables as CSV, Markdown and on screen; every file is written under a temporary name and renamed."""
+"""Tables as data, and how they are written: numbers, CSV, Markdown, on screen."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from safescreen.reproduction.cells import Table
-from safescreen.reproduction.display import clock
+from safescreen.reproduction.results import Row
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+OPEN = "-"
+"""How a number is written that the paper, or we, do not have."""
 
-def replace_text(path: Path, text: str) -> None:
-    """Write a text file at once or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text(text, encoding="utf-8", newline="\n")
-    temporary.replace(path)
+
+@dataclass(frozen=True)
+class Column:
+    """A heading (in lines, for the screen), the number it shows and how, and whether a screen has room for it.
+
+    ``form`` is a format specification, also used for the standard deviation if the row has one, or a function of the
+    row and the name.
+    """
+
+    heading: str
+    name: str
+    form: str | Callable[[Row, str], str]
+    on_screen: bool = True
+
+    def text(self, row: Row) -> str:
+        """The cell of a row."""
+        if callable(self.form):
+            return self.form(row, self.name)
+        if _unknown(row.get(self.name)):
+            return OPEN
+        deviation = row.get(f"{self.name}_std")
+        return format(row[self.name], self.form) + (f" ± {deviation:{self.form}}" if deviation else "")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of plain numbers, the columns that show them, and what there is to say about them."""
+
+    name: str
+    title: str
+    columns: list[Column]
+    rows: list[Row]
+    notes: list[str]
+
+
+def _unknown(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """So many significant digits, without exponents for ordinary sizes."""
+    if value is None or math.isnan(value):
+        return OPEN
+    if value == 0.0:
+        return "0"
+    magnitude = math.floor(math.log10(abs(value)))
+    if magnitude < -5:
+        return f"{value:.{digits - 1}e}"
+    return f"{value:,.{max(digits - 1 - magnitude, 0)}f}"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as a person would say them: an estimate deserves two digits."""
+    if seconds < 100.0:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60.0:.0f} min" if seconds < 6000.0 else f"{seconds / 3600.0:.1f} h"
+
+
+def solve_seconds(row: Row, kind: str) -> str:
+    """Seconds, with a sign that they are a lower bound, and how many instances were not finished."""
+    if row.get("missing"):
+        return "no data"
+    shown = number(row.get(f"{kind}_seconds"))
+    limits, failed = row.get(f"{kind}_at_limit", 0), row.get(f"{kind}_failed", 0)
+    total = row.get(f"{kind}_instances", 0) + failed
+    if limits:
+        shown = f"≥ {shown} ({limits}/{total})"
+    return f"{shown} ({failed}/{total} failed)" if failed else shown
+
+
+def mean_ratio(row: Row, name: str) -> str:
+    """A mean ratio; a limit on either side makes it a bound."""
+    at_least, at_most = row.get(f"{name}_at_least"), row.get(f"{name}_at_most")
+    sign = "~ " if at_least and at_most else "≥ " if at_least else "≤ " if at_most else ""
+    shown = number(row.get(name))
+    return shown if shown == OPEN else sign + shown
 
 
 def as_csv(table: Table) -> str:
@@ -30,13 +101,8 @@ def as_csv(table: Table) -> str:
     names = list(dict.fromkeys(name for row in table.rows for name in row))
     writer = csv.DictWriter(buffer, names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _blank(value) for name, value in row.items()} for row in table.rows)
+    writer.writerows({name: "" if _unknown(value) else value for name, value in row.items()} for row in table.rows)
     return buffer.getvalue()
-
-
-def _blank(value: Any) -> Any:
-    unknown = value is None or (isinstance(value, float) and math.isnan(value))
-    return "" if unknown else value
 
 
 def as_markdown(table: Table) -> str:
@@ -45,6 +111,10 @@ def as_markdown(table: Table) -> str:
     lines = [f"## {table.title}", "", _line(headings), "|" + "---:|" * len(headings)]
     lines += [_line([column.text(row) for column in table.columns]) for row in table.rows]
     return "\n".join([*lines, "", *(f"- {note}" for note in table.notes)]) + "\n"
+
+
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def as_report(tables: Sequence[Table], command: str, machines: Sequence[str], seconds: float, pictures: bool) -> str:
@@ -57,12 +127,8 @@ def as_report(tables: Sequence[Table], command: str, machines: Sequence[str], se
     for table in tables:
         parts.append(as_markdown(table))
         if pictures:
-            parts.append(f"![{table.title.partition(', relative gap')[0]}]({table.name}.png)\n")
+            parts.append(f"![{table.title.partition(', relative gap')[0]}]({table.name}.svg)\n")
     return "\n".join(parts)
-
-
-def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def as_rich(table: Table) -> RichTable:
@@ -72,8 +138,8 @@ def as_rich(table: Table) -> RichTable:
 
     shown = [column for column in table.columns if column.on_screen]
     rich = RichTable(title=table.title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for number, column in enumerate(shown):
-        rich.add_column(column.heading, justify="right", overflow="fold", no_wrap=number == 0)
+    for place, column in enumerate(shown):
+        rich.add_column(column.heading, justify="right", overflow="fold", no_wrap=place == 0)
     for row in table.rows:
         limited = any(value for name, value in row.items() if name.endswith(("_at_limit", "_failed")))
         rich.add_row(*(column.text(row) for column in shown), style="yellow" if limited else None)
