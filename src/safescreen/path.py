@@ -90,7 +90,7 @@ class L0Path:
         )
 
     def _repr_html_(self) -> str:
-        from safescreen.cards import path_card
+        from safescreen.formatting.cards import path_card
 
         return path_card(self)
 

@@ -105,7 +105,7 @@ class Solution:
         )
 
     def _repr_html_(self) -> str:
-        from safescreen.cards import solution_card
+        from safescreen.formatting.cards import solution_card
 
         return solution_card(self)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from safescreen.formatting.digits import above, below, counted, duration, percent_above
 from safescreen.solution import Solution
 
 from .charts import Axis, Chart, linear, logarithmic, steps, thinned
-from .digits import above, below, counted, duration, percent_above
 from .markup import paragraph, section
 
 FloatArray = npt.NDArray[np.float64]

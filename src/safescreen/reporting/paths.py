@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 import safescreen.reporting.words as words
+from safescreen.formatting.digits import above, below, counted, nearest, percent_above, signed
+from safescreen.formatting.escaping import escaped
 from safescreen.path import L0Path
 
 from .charts import Chart, linear, parameter_axis, thinned
-from .digits import above, below, counted, nearest, percent_above, signed
-from .escaping import escaped
 from .heldout import HeldOut
 from .markup import PARAMETERS, SYMBOLS, folded, name_html, paragraph, section, table
 from .subject import Subject, deviations

@@ -7,11 +7,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from safescreen.formatting.digits import (
+    above,
+    below,
+    counted,
+    difference_above,
+    duration,
+    nearest,
+    percent_above,
+    percent_of,
+)
+from safescreen.formatting.escaping import shortened
 from safescreen.problem import Problem
 from safescreen.solution import Solution
 
-from .digits import above, below, counted, difference_above, duration, nearest, percent_above, percent_of
-from .escaping import shortened
 from .subject import CONSTANT, Subject, decisions
 
 _LONGEST_LABEL = 40
