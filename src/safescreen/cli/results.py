@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from safescreen.status import Status
+
 from ..records import Record
 from .inputs import Loaded
 from .scores import Scores, linear_predictor, score
-from .show import STOPS, features_table, grid, result_rows, score_row, screening_line
+from .show import features_table, grid, result_rows, score_row, screening_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,9 +59,9 @@ class Result:
         console.print(features_table(solution, self.spreads))
         rows = result_rows(solution) | {what: score_row(found) for what, found in self.scores.items()}
         console.print(grid(rows, align="left"))
-        if solution.status != "optimal":
+        if solution.status != Status.OPTIMAL:
             console.print(
-                f"[yellow]{STOPS[solution.status]}[/yellow]: this is the best model found, and no model has an "
+                f"[yellow]{solution.status.sentence}[/yellow] This is the best model found, and no model has an "
                 "objective below the lower bound."
             )
 
