@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from safescreen.prediction import linear_predictor
 from safescreen.status import Status
 
 from ..records import Record
 from .inputs import Loaded
-from .scores import Scores, linear_predictor, score
+from .scores import Scores, score
 from .show import features_table, grid, result_rows, score_row, screening_line
 
 if TYPE_CHECKING:
@@ -118,5 +119,5 @@ class Result:
 
 def score_of(solution: Solution, X: Any, y: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None = None) -> Scores:
     """How well a solution predicts the labels of some data."""
-    log_odds = linear_predictor(X, solution.coef[solution.support], solution.support, solution.intercept)
+    log_odds = linear_predictor(X, solution.coef, solution.intercept)
     return score(log_odds, np.asarray(y == solution.problem.classes[1]), weights)
