@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen.prediction import linear_predictor
+from safescreen.reporting.content.features import deviations
 from safescreen.status import Status
 
 from ..records import Record
@@ -45,12 +46,7 @@ class Result:
     @cached_property
     def spreads(self) -> npt.NDArray[np.float64]:
         """Standard deviations of the chosen features, weighted as the samples are."""
-        problem, support, X = self.solution.problem, self.solution.support, self.loaded.data.X
-        if problem.standardize:
-            return np.asarray(problem.design.scales[support])
-        chosen = X[:, support] if isinstance(X, np.ndarray) else X.tocsc()[:, support].toarray()
-        columns = np.asarray(chosen, dtype=np.float64)
-        return np.asarray(np.sqrt(problem.weights @ (columns - problem.weights @ columns) ** 2))
+        return deviations(self.solution.problem, self.solution.support)
 
     def show(self, console: Console) -> None:
         """The model, how far it is proved, and how well it predicts."""
