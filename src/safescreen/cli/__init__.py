@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from safescreen import __version__
-from safescreen.reproduction.command import reproduce
 from safescreen.cli.cv import cv
 from safescreen.cli.demo import demo
 from safescreen.cli.failures import BAD_INPUT, SentenceGroup
@@ -20,6 +19,7 @@ from safescreen.cli.path import path
 from safescreen.cli.predict import predict
 from safescreen.cli.screen import screen
 from safescreen.cli.verify import verify
+from safescreen.reproduction.command import reproduce
 
 __all__ = ["BAD_INPUT", "app", "main"]
 

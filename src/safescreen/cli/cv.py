@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import safescreen.cli.options as o
+from safescreen.status import Status
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from safescreen.estimators.cross_validation import L0LogisticRegressionCV
     from safescreen.cli.inputs import Loaded
+    from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 
 
 def cv(
@@ -65,14 +66,13 @@ def cv(
     The time limit holds for each fit. With --impute, each fold fills gaps from its own training rows.
     """
     import safescreen as ss
-
-    from safescreen.search import Settings
     from safescreen.cli.failures import LIMIT_HIT
     from safescreen.cli.inputs import load, make_problem, reading_from
     from safescreen.cli.outputs import check_outputs, check_plot, print_json, write_csv, write_plot
     from safescreen.cli.ranges import clipped, parse_lists
     from safescreen.cli.results import Result
     from safescreen.cli.show import make_console, show_files, show_notes
+    from safescreen.search import Settings
 
     grid = parse_lists(k, mu, gamma)
     Settings(gap, time_limit, n_threads=threads).checked()
@@ -122,7 +122,7 @@ def cv(
     show_files(console, model=model, table=output, picture=plot, report=report)
     if json:
         print_json({"best": best, "candidates": rows, "model": result.document(), "notes": notes})
-    if shortfall or solution.status != "optimal":
+    if shortfall or solution.status != Status.OPTIMAL:
         raise typer.Exit(LIMIT_HIT)
 
 

@@ -23,7 +23,6 @@ def demo(
     from rich.console import Console
 
     import safescreen as ss
-
     from safescreen.cli.outputs import check_outputs, write_whole
     from safescreen.cli.show import grid, result_rows, screening_line
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import safescreen.cli.options as o
+from safescreen.status import Status
 
 if TYPE_CHECKING:
     from safescreen.cli.inputs import Loaded
@@ -48,13 +49,12 @@ def fit(
     Ctrl-C ends the search and keeps the best model so far.
     """
     import safescreen as ss
-
-    from safescreen.search import Settings
     from safescreen.cli.failures import LIMIT_HIT
     from safescreen.cli.inputs import check_parameters, load, load_test, make_problem, reading_from
     from safescreen.cli.outputs import check_outputs, print_json
     from safescreen.cli.results import Result
     from safescreen.cli.show import make_console, plain, question, settings_line, show_files, show_notes
+    from safescreen.search import Settings
 
     check_parameters(k, mu, gamma)
     Settings(gap, time_limit, node_limit, screening, threads).checked()
@@ -93,7 +93,7 @@ def fit(
     if json:
         files = {"model": model, "proof": proof, "report": report}
         print_json({"data": data, **result.document(), "files": files, "notes": loaded.data.notes})
-    if solution.status != "optimal":
+    if solution.status != Status.OPTIMAL:
         raise typer.Exit(LIMIT_HIT)
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import safescreen.cli.options as o
+from safescreen.status import Status
 
 if TYPE_CHECKING:
-    from safescreen.path import L0Path
-    from safescreen.problem import Problem
     from safescreen.cli.inputs import Loaded
     from safescreen.cli.scores import Scores
+    from safescreen.path import L0Path
+    from safescreen.problem import Problem
 
 
 def path(
@@ -55,14 +56,13 @@ def path(
     import numpy as np
 
     import safescreen as ss
-
-    from safescreen.path import solve_along
-    from safescreen.search import Settings
     from safescreen.cli.failures import LIMIT_HIT
     from safescreen.cli.inputs import load, load_test, make_problem, reading_from
     from safescreen.cli.outputs import check_outputs, check_plot, print_json, write_csv, write_plot
     from safescreen.cli.ranges import clipped, parse_grid
     from safescreen.cli.show import make_console, settings_line, show_files, show_notes
+    from safescreen.path import solve_along
+    from safescreen.search import Settings
 
     name, values, fixed = parse_grid(k, mu, gamma)
     Settings(gap, time_limit, n_threads=threads).checked()
@@ -98,7 +98,7 @@ def path(
     show_files(console, table=output, picture=plot, report=report)
     if json:
         print_json({"parameter": name, "points": rows, "notes": [*loaded.data.notes, *notes]})
-    if any(status != "optimal" for status in found.statuses):
+    if any(status != Status.OPTIMAL for status in found.statuses):
         raise typer.Exit(LIMIT_HIT)
 
 
@@ -170,10 +170,10 @@ def _show(console: Any, found: L0Path, scores: dict[str, list[Scores]]) -> None:
         before = set(names)
         gap = f"{100.0 * solution.gap:.3f}"
         row = [f"{value:g}"] + ([str(len(names))] if found.parameter != "k" else [])
-        row += [f"{solution.objective:.6f}", gap if solution.status == "optimal" else f"[yellow]{gap}[/yellow]"]
+        row += [f"{solution.objective:.6f}", gap if solution.status == Status.OPTIMAL else f"[yellow]{gap}[/yellow]"]
         row += [f"{scores[what][i].auc:.4f}", f"{solution.seconds:.2f}", plain(", ".join(changes))]
         table.add_row(*row)
     console.print(table)
-    open_points = sum(status != "optimal" for status in found.statuses)
+    open_points = sum(status != Status.OPTIMAL for status in found.statuses)
     if open_points:
         console.print(f"[yellow]{open_points} of {len(found)} searches ended early[/yellow]: see their gaps.")

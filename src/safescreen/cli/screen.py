@@ -37,7 +37,6 @@ def screen(
 ) -> None:
     """Prove which features are in no, and which in every optimal model."""
     import safescreen as ss
-
     from safescreen.cli.inputs import check_parameters, load, make_problem, reading_from
     from safescreen.cli.outputs import check_outputs, print_json, write_csv
     from safescreen.cli.show import make_console, question, screening_line, settings_line, show_files, show_notes

@@ -12,18 +12,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from safescreen.cli.inputs import Loaded
+    from safescreen.cli.scores import Scores
     from safescreen.problem import Problem
     from safescreen.screening import Screening
     from safescreen.search.solution import Solution
-    from safescreen.cli.inputs import Loaded
-    from safescreen.cli.scores import Scores
-
-STOPS = {
-    "time_limit": "The time limit ended the search",
-    "node_limit": "The node limit ended the search",
-    "interrupted": "Ctrl-C ended the search",
-    "numerical_limit": "Double precision cannot show a smaller gap",
-}
 
 
 def make_console(quiet: bool = False, stderr: bool = False) -> Console:

@@ -37,12 +37,11 @@ def verify(
     The data are read as for fit, so the options about them must be the same.
     """
     import safescreen as ss
-
-    from safescreen.tables import check_readable
     from safescreen.cli.failures import LIMIT_HIT
     from safescreen.cli.inputs import load, reading_from
     from safescreen.cli.outputs import print_json
     from safescreen.cli.show import make_console, show_notes
+    from safescreen.tables import check_readable
 
     check_readable(proof)
     reading = reading_from(target, weights, exclude, impute, one_hot, drop_missing, header)

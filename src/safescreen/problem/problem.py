@@ -186,7 +186,7 @@ class Problem:
         return f"Problem({', '.join(terms)})"
 
     def _repr_html_(self) -> str:
-        from safescreen.cards import problem_card
+        from safescreen.formatting.cards import problem_card
 
         return problem_card(self)
 

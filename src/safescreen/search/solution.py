@@ -53,9 +53,9 @@ class Solution:
     gap : float
         ``(objective - lower_bound) / |objective|``.
     status : Status
-        ``"optimal"`` (the gap is at most the one requested), ``"time_limit"``, ``"node_limit"``, ``"interrupted"``
-        or, when the search is complete but floating-point numbers cannot express so small a gap,
-        ``"numerical_limit"``.
+        A string: ``"optimal"`` (the gap is at most the one requested), ``"time_limit"``, ``"node_limit"``,
+        ``"interrupted"`` or, when the search is complete but floating-point numbers cannot express so small a gap,
+        ``"numerical_limit"``; its ``sentence`` says the same in words.
     nodes : int
         Nodes of the search tree.
     seconds : float
@@ -82,6 +82,9 @@ class Solution:
     problem: Problem = field(repr=False)
     root: Bound | None = field(repr=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "status", Status(self.status))  # who makes a copy may give a plain string
+
     @property
     def gap(self) -> float:
         """Relative distance of the model from the safe lower bound."""
@@ -104,7 +107,7 @@ class Solution:
         )
 
     def _repr_html_(self) -> str:
-        from safescreen.cards import solution_card
+        from safescreen.formatting.cards import solution_card
 
         return solution_card(self)
 
