@@ -10,8 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import __version__
+from .files import write_whole
 from .solution import Solution
 
 FORMAT = "safescreen-model"
@@ -150,7 +149,9 @@ class Record:
         """Write the file: it appears complete or not at all."""
         content = self._content()
         document = {"format": FORMAT, "version": VERSION, "sha256": digest(content), **content}
-        _write(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        with write_whole(path) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="\n")
 
     def _content(self) -> dict[str, Any]:
         """All that is stored, in types that JSON has."""
@@ -225,19 +226,6 @@ def digest(content: dict[str, Any]) -> str:
     """A checksum of the values rather than the text, so that reformatting a file does no harm."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _write(path: Path, text: str) -> None:
-    """Write next to the target and rename, so that no reader ever sees half a file."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _parsed(path: Path) -> Any:

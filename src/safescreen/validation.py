@@ -5,7 +5,6 @@ Wording follows scikit-learn where it has a sentence of its own, since that is w
 
 from __future__ import annotations
 
-import difflib
 import math
 import numbers
 from collections.abc import Iterable
@@ -17,6 +16,7 @@ from scipy import sparse
 
 from .design import CHUNK_ENTRIES, FloatArray, IndexArray
 from .frames import Names, frame_to_matrix, is_frame
+from .text import nearest
 
 LARGEST_VALUE = 1e150
 """Entries beyond this would overflow when squared."""
@@ -275,9 +275,9 @@ def _named_feature(name: str, item: str, n_features: int, names: Names | None) -
         return int(matches[0])
     if matches.size > 1:
         raise ValueError(f"{name} contains the name {item!r}, but {matches.size} features have it: use an index.")
-    close = difflib.get_close_matches(item, names.tolist(), n=1, cutoff=0.0)
     raise ValueError(
-        f"{name} contains the unknown name {item!r}, but only feature names are allowed: did you mean {close[0]!r}?"
+        f"{name} contains the unknown name {item!r}, but only feature names are allowed: did you mean "
+        f"{nearest(item, names)!r}?"
     )
 
 

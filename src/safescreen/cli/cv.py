@@ -130,7 +130,7 @@ def _check_validation(folds: int, scoring: str, jobs: int, grid: dict[str, list[
     """Refuse what cross-validation would refuse, before any file is read."""
     from sklearn.metrics import get_scorer_names
 
-    from ..tables import nearest
+    from ..text import nearest
 
     if folds < 2:
         raise ValueError(f"--folds is {folds}, but must be an integer >= 2.")

@@ -23,8 +23,9 @@ def demo(
     from rich.console import Console
 
     import safescreen as ss
+    from safescreen.files import write_whole
 
-    from .outputs import check_outputs, write_whole
+    from .outputs import check_outputs
     from .show import grid, result_rows, screening_line
 
     check_outputs((), svg=svg)
@@ -46,7 +47,8 @@ def demo(
     console.print(_feature_table(problem, solution))
     console.print(grid(result_rows(solution)))
     if svg is not None:
-        write_whole(svg, lambda temporary: console.save_svg(str(temporary), title="safescreen demo"))
+        with write_whole(svg) as temporary:
+            console.save_svg(str(temporary), title="safescreen demo")
 
 
 def _feature_table(problem: Problem, solution: Solution) -> Table:

@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from safescreen.text import nearest
+
 LIMIT_HIT = 1
 """Exit status when a limit was hit before the requested gap, or a proof does not hold."""
 
@@ -56,7 +58,7 @@ class SentenceGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command, or the one most like what was typed."""
         if args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"There is no command {args[0]!r}: did you mean {_nearest(args[0], list(self.commands))!r}?")
+            ctx.fail(f"There is no command {args[0]!r}: did you mean {nearest(args[0], self.commands)!r}?")
         return super().resolve_command(ctx, args)
 
 
@@ -81,7 +83,7 @@ def _about_usage(error: Any) -> str:
         parameters = context.command.params
         known = [name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)]
         wanted, options = error.option_name, [name for name in known if name.startswith("-")]
-        return f"{context.command_path} has no option {wanted}: did you mean {_nearest(wanted, options)}?"
+        return f"{context.command_path} has no option {wanted}: did you mean {nearest(wanted, options)}?"
     typed = _typed_value(error)
     if typed is not None:
         allowed = error.message.removeprefix("Input should be ").partition(", unable")[0].rstrip(".")
@@ -96,9 +98,3 @@ def _typed_value(error: Any) -> Any:
     """The value that could not be understood, where the cause knows it."""
     causes = getattr(error.__cause__, "errors", None)
     return causes()[0].get("input") if callable(causes) and getattr(error, "param", None) is not None else None
-
-
-def _nearest(wanted: str, known: list[str]) -> str:
-    import difflib
-
-    return difflib.get_close_matches(wanted, known, n=1, cutoff=0.0)[0]

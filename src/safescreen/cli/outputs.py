@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and are refused before the work begins if they cannot be written."""
+"""What a command writes: refused before the work begins if it cannot be written."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import json
 import math
 import os
 import sys
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+from safescreen.files import write_whole
 
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -45,23 +46,14 @@ def check_plot(path: Path | None) -> None:
         raise ImportError("--plot needs matplotlib: pip install 'safescreen[plot]'.")
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let something be written under a temporary name with the same ending, then rename it."""
-    temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
-    try:
-        write(temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def write_plot(path: Path, display: Callable[[], Any]) -> None:
     """Draw a display into a file, without a window."""
     import matplotlib
 
     matplotlib.use("Agg")
     figure = display().figure_
-    write_whole(path, lambda temporary: figure.savefig(temporary, dpi=150, bbox_inches="tight"))
+    with write_whole(path) as temporary:
+        figure.savefig(temporary, dpi=150, bbox_inches="tight")
 
 
 def write_csv(path: Path | None, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -73,7 +65,8 @@ def write_csv(path: Path | None, header: Sequence[str], rows: Iterable[Sequence[
     if path is None:
         sys.stdout.write(text.getvalue())
     else:
-        write_whole(path, lambda temporary: temporary.write_text(text.getvalue(), encoding="utf-8", newline=""))
+        with write_whole(path) as temporary:
+            temporary.write_text(text.getvalue(), encoding="utf-8", newline="")
 
 
 def print_json(document: dict[str, Any]) -> None:

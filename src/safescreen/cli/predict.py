@@ -112,7 +112,7 @@ def _rows(
 
 def _notes(record: Record, encoding: Encoding, table: Table, known: npt.NDArray[np.bool_], proba: bool) -> list[str]:
     """What a user should know about these predictions."""
-    from ..tables import count, listed
+    from ..text import count, listed
 
     notes = []
     if encoding.named and table.named and record.feature_names is not None:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from .encoding import Encoding, Input, Reading
 from .preparing import Prepared, is_missing, prepare, target_labels
 from .source import Source, check_readable, kind_of
-from .table import Table, count, default_names, listed, nearest
+from .table import Table, default_names
 
 __all__ = [
     "Encoding",
@@ -22,11 +22,8 @@ __all__ = [
     "Table",
     "check_readable",
     "column_names",
-    "count",
     "default_names",
     "is_missing",
-    "listed",
-    "nearest",
     "prepare",
     "read_table",
     "target_labels",

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from safescreen.text import listed
+
 from .source import Source
-from .table import Table, Texts, listed
+from .table import Table, Texts
 
 _INDEX_COLUMN = re.compile(r"__index_level_\d+__")  # what pandas calls the index it stores
 

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from safescreen.text import count
+
 from .source import Source
-from .table import Texts, count
+from .table import Texts
 
 FloatArray = npt.NDArray[np.float64]
 

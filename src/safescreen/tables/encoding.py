@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .table import Table, count, listed, nearest
+from safescreen.text import count, listed, nearest
+
+from .table import Table
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from safescreen.text import count, listed, nearest
+
 from .encoding import BoolArray, Encoding, Input, Reading, columns_with_gaps, examples
 from .filling import CategoryGaps, Gaps, coded, medians, most_frequent
-from .table import Table, count, default_names, listed, nearest
+from .table import Table, default_names
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _MANY = 20  # categories of which a column may always have so many

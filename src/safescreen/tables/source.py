@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from .table import nearest
+from safescreen.text import nearest
 
 STANDARD_INPUT = "-"
 FORMATS = "CSV, TSV, Parquet, Arrow, Feather, .npz and SVMlight files (also compressed by gzip, bzip2 or xz)"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from safescreen.text import count, nearest
 
 Texts = npt.NDArray[np.object_]
 
@@ -86,22 +86,3 @@ class Table:
 def default_names(n_columns: int, first: int = 0) -> list[str]:
     """Names for columns that have none."""
     return [f"x{j}" for j in range(first, first + n_columns)]
-
-
-def nearest(wanted: str, names: Iterable[str], cutoff: float = 0.0) -> str:
-    """The name most like the one a user typed, empty if none is; case matters less than letters."""
-    known = list(names)
-    folded = [name.casefold() for name in known]
-    best = difflib.get_close_matches(wanted.casefold(), folded, n=1, cutoff=cutoff)
-    return known[folded.index(best[0])] if best else ""
-
-
-def listed(items: Sequence[str], limit: int = 5) -> str:
-    """A few quoted names for a message."""
-    shown = ", ".join(repr(str(item)) for item in items[:limit])
-    return f"{shown} and {len(items) - limit} more" if len(items) > limit else shown
-
-
-def count(number: int, noun: str) -> str:
-    """A number with its noun: 1 row, 2,000 rows."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

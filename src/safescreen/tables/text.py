@@ -12,9 +12,11 @@ from itertools import islice
 
 import numpy as np
 
+from safescreen.text import listed
+
 from .columns import MISSING, FloatArray, Layout, is_blank, open_lines, read_columns, split_fields
 from .source import Source
-from .table import Table, Texts, default_names, listed
+from .table import Table, Texts, default_names
 
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 _DELIMITERS = "\t;,"
