@@ -378,7 +378,7 @@ def test_odds_ratios_and_scores(folder, monkeypatch, options):
 def test_auc_with_ties_and_weights():
     from sklearn.metrics import roc_auc_score
 
-    from safescreen.cli.scores import score
+    from safescreen.cli.output.scores import score
 
     rng = np.random.default_rng(0)
     log_odds, y, w = rng.integers(-3, 4, 200).astype(float), rng.random(200) < 0.4, rng.random(200)

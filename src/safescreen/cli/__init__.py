@@ -10,16 +10,16 @@ from typing import Annotated
 
 import typer
 
-from .. import __version__
-from ..reproduction.command import reproduce
-from .cv import cv
-from .demo import demo
-from .failures import BAD_INPUT, SentenceGroup
-from .fit import fit
-from .path import path
-from .predict import predict
-from .screen import screen
-from .verify import verify
+from safescreen import __version__
+from safescreen.cli.commands.cv import cv
+from safescreen.cli.commands.demo import demo
+from safescreen.cli.commands.fit import fit
+from safescreen.cli.commands.path import path
+from safescreen.cli.commands.predict import predict
+from safescreen.cli.commands.screen import screen
+from safescreen.cli.commands.verify import verify
+from safescreen.cli.failures import BAD_INPUT, SentenceGroup
+from safescreen.reproduction.command import reproduce
 
 __all__ = ["BAD_INPUT", "app", "main"]
 

@@ -1,5 +1,5 @@
 """``python -m safescreen.cli``."""
 
-from . import main
+from safescreen.cli import main
 
 main()

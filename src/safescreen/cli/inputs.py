@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..problem import Problem
-    from ..tables import Prepared, Reading, Table
+    from safescreen.problem import Problem
+    from safescreen.tables import Prepared, Reading, Table
+
+    HeldOut = tuple[Any, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -28,25 +30,15 @@ class Loaded:
             return reading.target or "y"
         return self.table.names[self.table.find(reading.target, "--target")]
 
-
-def reading_from(
-    target: str | None,
-    weights: str | None = None,
-    exclude: Sequence[str] | None = None,
-    impute: str | None = None,
-    one_hot: bool = False,
-    drop_missing: bool = False,
-    header: bool | None = None,
-) -> Reading:
-    """The options about the data, checked."""
-    from ..tables import Reading
-
-    return Reading(target, weights, tuple(exclude or ()), impute, one_hot, drop_missing, header).checked()
+    @property
+    def title(self) -> str:
+        """What a report is called."""
+        return f"{self.target} in {self.table.source}"
 
 
 def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> Loaded:
     """Read a file with training data."""
-    from ..tables import prepare, read_table
+    from safescreen.tables import prepare, read_table
 
     table = read_table(path, header=reading.header, labels=reading.labels)
     reading = replace(reading, exclude=tuple(split_names(reading.exclude, table.names)))
@@ -79,41 +71,13 @@ def _check_two_classes(loaded: Loaded) -> None:
         raise ValueError(f"{target} has {classes.size:,} classes ({shown}), but exactly two are needed.")
 
 
-def check_parameters(k: int | None, mu: float | None, gamma: float) -> None:
-    """Refuse a wrong question before any file is read."""
-    from ..validation import check_budget, check_gamma, check_price
-
-    check_budget(k), check_price(mu), check_gamma(gamma)
-    if k is None and mu is None:
-        raise ValueError("--k and --mu are both missing, but a budget --k >= 1, a price --mu >= 0 or both are needed.")
-
-
-def make_problem(
-    loaded: Loaded,
-    k: int | None,
-    mu: float | None,
-    gamma: float,
-    *,
-    include: Sequence[str] | None,
-    fit_intercept: bool,
-    standardize: bool,
-) -> Problem:
+def make_problem(loaded: Loaded, terms: Mapping[str, Any]) -> Problem:
     """State the problem."""
     import safescreen as ss
 
     data = loaded.data
-    return ss.Problem(
-        data.X,
-        data.y,
-        k=k,
-        mu=mu,
-        gamma=gamma,
-        sample_weight=data.weights,
-        fit_intercept=fit_intercept,
-        standardize=standardize,
-        include=_features(loaded, include),
-        feature_names=data.feature_names,
-    )
+    stated = {**terms, "include": _features(loaded, terms["include"])}
+    return ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
 
 
 def _features(loaded: Loaded, wanted: Sequence[str] | None) -> list[int]:
@@ -144,11 +108,13 @@ def _role(loaded: Loaded, place: int) -> str:
     return "excluded"
 
 
-def load_test(path: str, loaded: Loaded) -> tuple[Any, npt.NDArray[Any]]:
-    """Held-out data, treated as the training data were."""
+def load_test(path: str | None, loaded: Loaded) -> HeldOut | None:
+    """Held-out data, treated as the training data were; None if there is no such file."""
+    if path is None:
+        return None
     import numpy as np
 
-    from ..tables import is_missing, read_table, target_labels
+    from safescreen.tables import is_missing, read_table, target_labels
 
     encoding = loaded.data.encoding
     labels = (*encoding.reading.labels, *encoding.categorical)

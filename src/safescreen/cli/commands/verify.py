@@ -2,68 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import safescreen.cli.options as o
+from safescreen.cli.failures import LIMIT_HIT
+from safescreen.cli.grouping import expand, only, without
+from safescreen.cli.options import DataOptions, OutputOptions
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from safescreen.tables import Reading
+    from safescreen.verification import Verification
 
 
+@expand
 def verify(
-    proof: Annotated[Path, typer.Argument(metavar="PROOF", show_default=False, help="Proof written by fit.")],
-    data: o.DataFile,
-    target: o.Target = None,
-    exclude: o.Exclude = None,
-    weights: o.Weights = None,
-    impute: o.Impute = None,
-    one_hot: o.OneHot = False,
-    drop_missing: o.DropMissing = False,
-    header: o.Header = None,
+    *,
+    proof: Annotated[Path, typer.Argument(metavar="PROOF", help="Proof written by fit.")],
+    source: Annotated[DataOptions, without("test")],
     model: Annotated[
         Path | None,
         typer.Option(
             metavar="JSON",
             help="Read the data as the fit of this model did, instead of saying so again.",
-            show_default=False,
-            rich_help_panel="Data",
+            rich_help_panel=DataOptions.panel,
         ),
     ] = None,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
+    outputs: Annotated[OutputOptions, only("json", "quiet")],
 ) -> None:
     """Check whether the bounds of a proof hold for these data.
 
     The data are read as for fit, so the options about them must be the same.
     """
     import safescreen as ss
-
-    from ..tables import check_readable
-    from .failures import LIMIT_HIT
-    from .inputs import load, reading_from
-    from .outputs import print_json
-    from .show import make_console, show_notes
+    from safescreen.cli.inputs import load
+    from safescreen.cli.output.files import print_json
+    from safescreen.cli.output.show import make_console, show_notes
+    from safescreen.tables import check_readable
 
     check_readable(proof)
-    reading = reading_from(target, weights, exclude, impute, one_hot, drop_missing, header)
-    loaded = load(data, reading if model is None else _reading_of(model, target))
+    loaded = load(source.data, source.reading() if model is None else _reading_of(model, source.target))
     result = ss.verify(proof, loaded.data.X, loaded.data.y, loaded.data.weights)
-    console = make_console(quiet or json)
+    console = make_console(outputs.silent)
     show_notes(console, loaded.data.notes)
     _show(console, result)
-    if json:
+    if outputs.json:
         names = ("valid", "problem", "objective", "lower_bound", "gap", "leaves", "nodes", "seconds", "reason")
         print_json({name: getattr(result, name) for name in names})
     if not result.valid:
         raise typer.Exit(LIMIT_HIT)
 
 
-def _reading_of(model: Path, target: str | None) -> Any:
+def _reading_of(model: Path, target: str | None) -> Reading:
     """How a model's training data were read."""
-    from dataclasses import replace
-
-    from ..records import Record
-    from ..tables import Encoding, check_readable
+    from safescreen.records import Record
+    from safescreen.tables import Encoding, check_readable
 
     check_readable(model)
     record = Record.read(model)
@@ -73,8 +70,8 @@ def _reading_of(model: Path, target: str | None) -> Any:
     return reading if target is None else replace(reading, target=target)
 
 
-def _show(console: Any, result: Any) -> None:
-    from .show import grid, plain
+def _show(console: Console, result: Verification) -> None:
+    from safescreen.cli.output.show import grid, plain
 
     if not result.valid:
         console.print(f"[bold red]The proof does not hold[/bold red]: {plain(result.reason)}")

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..records import Record
-from .inputs import Loaded
-from .scores import Scores, linear_predictor, score
-from .show import STOPS, features_table, grid, result_rows, score_row, screening_line
+from safescreen.cli.inputs import Loaded
+from safescreen.cli.output.scores import Scores, linear_predictor, score
+from safescreen.cli.output.show import STOPS, features_table, grid, result_rows, score_row, screening_line
+from safescreen.records import Record
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..solution import Solution
+    from safescreen.screening import Screening
+    from safescreen.solution import Solution
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Result:
         data = self.loaded.data
         sets = {"training": (data.X, data.y, data.weights)}
         if self.held_out is not None:
-            sets["held out"] = (*self.held_out, None)
+            sets["held_out"] = (*self.held_out, None)
         return {what: score_of(self.solution, *values) for what, values in sets.items()}
 
     @cached_property
@@ -55,7 +56,7 @@ class Result:
         if solution.screening is not None:
             console.print(screening_line(solution.screening, seconds=False))
         console.print(features_table(solution, self.spreads))
-        rows = result_rows(solution) | {what: score_row(found) for what, found in self.scores.items()}
+        rows = result_rows(solution) | {what.replace("_", " "): score_row(found) for what, found in self.scores.items()}
         console.print(grid(rows, align="left"))
         if solution.status != "optimal":
             console.print(
@@ -87,18 +88,11 @@ class Result:
             "gap": solution.gap,
             "nodes": solution.nodes,
             "seconds": solution.seconds,
-            "screening": self._screening(),
+            "screening": None if solution.screening is None else screening_document(solution.screening),
             "features": self._features(),
             "intercept": solution.intercept,
-            "scores": {what.replace(" ", "_"): found._asdict() for what, found in self.scores.items()},
+            "scores": {what: found._asdict() for what, found in self.scores.items()},
         }
-
-    def _screening(self) -> dict[str, Any] | None:
-        screening = self.solution.screening
-        if screening is None:
-            return None
-        counts = {name: getattr(screening, name).size for name in ("excluded", "included", "undecided")}
-        return {**counts, "percent": screening.percent}
 
     def _features(self) -> list[dict[str, Any]]:
         solution = self.solution
@@ -112,6 +106,12 @@ class Result:
             }
             for name, j, spread in chosen
         ]
+
+
+def screening_document(screening: Screening) -> dict[str, Any]:
+    """What screening decided, for other programs."""
+    counts = {name: getattr(screening, name).size for name in ("excluded", "included", "undecided")}
+    return {**counts, "percent": screening.percent}
 
 
 def score_of(solution: Solution, X: Any, y: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None = None) -> Scores:

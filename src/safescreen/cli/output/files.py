@@ -9,20 +9,36 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from safescreen.cli.output.show import plain
 from safescreen.files import write_whole
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from safescreen.cli.options import OutputOptions
 
 _PICTURES = (".png", ".svg", ".pdf")
 
 
-def check_outputs(data: Sequence[str | None], **outputs: Path | None) -> None:
-    """Refuse outputs in folders that do not exist, twice the same file, and overwriting an input."""
-    taken = {Path(name).resolve(): "an input" for name in data if name not in (None, "-")}
-    for name, path in outputs.items():
-        if path is None:
-            continue
+def check_outputs(outputs: OutputOptions, *inputs: str | None) -> None:
+    """Refuse files that cannot be written, before anything takes long."""
+    check_files(outputs.files, *inputs)
+    if outputs.plot is None:
+        return
+    if outputs.plot.suffix.lower() not in _PICTURES:
+        raise ValueError(f"--plot is {outputs.plot}, but its name must end in one of {', '.join(_PICTURES)}.")
+    if find_spec("matplotlib") is None:
+        raise ImportError("--plot needs matplotlib: pip install 'safescreen[plot]'.")
+
+
+def check_files(files: dict[str, Path], *inputs: str | None) -> None:
+    """Refuse files in folders that do not exist, twice the same file, and overwriting an input."""
+    taken = {Path(name).resolve(): "an input" for name in inputs if name not in (None, "-")}
+    for name, path in files.items():
         if path.is_dir():
             raise ValueError(f"--{name} is {path}, but that is a folder: a file name is needed.")
         if not path.parent.is_dir():
@@ -34,16 +50,12 @@ def check_outputs(data: Sequence[str | None], **outputs: Path | None) -> None:
         taken[path.resolve()] = f"the file of --{name}"
 
 
-def check_plot(path: Path | None) -> None:
-    """Refuse a picture that cannot be drawn."""
-    if path is None:
-        return
-    if path.suffix.lower() not in _PICTURES:
-        raise ValueError(f"--plot is {path}, but its name must end in one of {', '.join(_PICTURES)}.")
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise ImportError("--plot needs matplotlib: pip install 'safescreen[plot]'.")
+def show_files(console: Console, outputs: OutputOptions, output: str = "table") -> None:
+    """What was written where."""
+    nouns = {"output": output, "plot": "picture"}
+    for name, path in outputs.files.items():
+        noun = nouns.get(name, name).capitalize()
+        console.print(f"{noun} written to [bold]{plain(path)}[/bold]", soft_wrap=True)
 
 
 def write_plot(path: Path, display: Callable[[], Any]) -> None:
@@ -67,6 +79,11 @@ def write_csv(path: Path | None, header: Sequence[str], rows: Iterable[Sequence[
     else:
         with write_whole(path) as temporary:
             temporary.write_text(text.getvalue(), encoding="utf-8", newline="")
+
+
+def write_records(path: Path, records: list[dict[str, Any]]) -> None:
+    """Write records that have the same keys as a table."""
+    write_csv(path, list(records[0]), [list(record.values()) for record in records])
 
 
 def print_json(document: dict[str, Any]) -> None:

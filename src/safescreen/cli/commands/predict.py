@@ -7,60 +7,60 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import safescreen.cli.options as o
+from safescreen.cli.grouping import expand, only
+from safescreen.cli.options import DataOptions, OutputOptions
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ..records import Record
-    from ..tables import Encoding, Table
+    from safescreen.records import Record
+    from safescreen.tables import Encoding, Table
 
 
+@expand
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="Model written by fit.")],
-    data: o.DataFile,
+    *,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model written by fit.")],
+    source: Annotated[DataOptions, only("data")],
     proba: Annotated[
-        bool, typer.Option("--proba", help="Add the probability of the second label.", rich_help_panel="Output")
+        bool,
+        typer.Option("--proba", help="Add the probability of the second label.", rich_help_panel=OutputOptions.panel),
     ] = False,
-    output: o.TableOutput = None,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
+    outputs: Annotated[OutputOptions, only("output", "json", "quiet")],
 ) -> None:
     """Predict labels for new data.
 
     Columns are found by name; only those that the model uses are needed. What fit did about missing values and
     categories is done again.
     """
-    from ..records import Record
-    from ..tables import check_readable, read_table
-    from .outputs import check_outputs, print_json, write_csv
-    from .show import make_console, show_notes
+    from safescreen.cli.output.files import check_outputs, print_json, write_csv
+    from safescreen.cli.output.show import make_console, show_notes
+    from safescreen.records import Record
+    from safescreen.tables import check_readable, read_table
 
     check_readable(model)
-    check_outputs((data, str(model)), output=output)
+    check_outputs(outputs, source.data, str(model))
     record = Record.read(model)
     encoding = _encoding(model, record)
     header = encoding.reading.header
-    table = read_table(data, header=header, labels=encoding.categorical, first_index=encoding.first_index)
+    table = read_table(source.data, header=header, labels=encoding.categorical, first_index=encoding.first_index)
     log_odds, known = _log_odds(record, encoding, table)
-    show_notes(make_console(quiet, stderr=True), [*table.notes, *_notes(record, encoding, table, known, proba)])
+    notes = [*table.notes, *_notes(record, encoding, table, known)]
+    notes += [f"The probability is that of the label {record.classes[1]}."] if proba else []
+    show_notes(make_console(outputs.quiet, stderr=True), notes)
     rows = _rows(record, log_odds, known, proba)
     columns = ("index", "label", "probability") if proba else ("index", "label")
-    if json:
-        print_json(
-            {
-                "classes": record.classes,
-                "predictions": [dict(zip(columns, row, strict=True)) for row in rows],
-            }
-        )
-    if output is not None or not (json or quiet):
-        write_csv(output, columns, [["" if value is None else value for value in row] for row in rows])
+    if outputs.json:
+        predictions = [dict(zip(columns, row, strict=True)) for row in rows]
+        print_json({"classes": record.classes, "predictions": predictions})
+    if outputs.output is not None or not outputs.silent:
+        write_csv(outputs.output, columns, [["" if value is None else value for value in row] for row in rows])
 
 
 def _encoding(model: Path, record: Record) -> Encoding:
     """How to find the chosen features; a model fitted in Python wants them as they are."""
-    from ..tables import Encoding, Input, default_names
+    from safescreen.tables import Encoding, Input, default_names
 
     if record.encoding is not None:
         try:
@@ -110,9 +110,9 @@ def _rows(
     return rows
 
 
-def _notes(record: Record, encoding: Encoding, table: Table, known: npt.NDArray[np.bool_], proba: bool) -> list[str]:
+def _notes(record: Record, encoding: Encoding, table: Table, known: npt.NDArray[np.bool_]) -> list[str]:
     """What a user should know about these predictions."""
-    from ..text import count, listed
+    from safescreen.text import count, listed
 
     notes = []
     if encoding.named and table.named and record.feature_names is not None:
@@ -127,6 +127,4 @@ def _notes(record: Record, encoding: Encoding, table: Table, known: npt.NDArray[
         notes.append(f"The training data did not have {listed(strangers)}: taken as none of the categories.")
     if not known.all():
         notes.append(f"No prediction for {count(int((~known).sum()), 'row')} with missing values.")
-    if proba:
-        notes.append(f"The probability is that of the label {record.classes[1]}.")
     return notes

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
-    from ..problem import Problem
-    from ..screening import Screening
-    from ..solution import Solution
-    from .inputs import Loaded
-    from .scores import Scores
+if TYPE_CHECKING:
+    from safescreen.cli.inputs import Loaded
+    from safescreen.cli.output.scores import Scores
+    from safescreen.problem import Problem
+    from safescreen.screening import Screening
+    from safescreen.solution import Solution
 
 STOPS = {
     "time_limit": "The time limit ended the search",
@@ -25,46 +26,71 @@ STOPS = {
     "numerical_limit": "Double precision cannot show a smaller gap",
 }
 
+_COLUMNS: dict[str, dict[str, Any]] = {
+    "text": {"overflow": "fold"},
+    "word": {"no_wrap": True},
+    "number": {"justify": "right", "no_wrap": True},
+    "long number": {"justify": "right", "overflow": "fold"},
+}
+
 
 def make_console(quiet: bool = False, stderr: bool = False) -> Console:
     """A console without guesses about what numbers mean; colours vanish when piped."""
-    from rich.console import Console
-
     return Console(quiet=quiet, highlight=False, emoji=False, file=sys.stderr if stderr else sys.stdout)
 
 
 def plain(text: object) -> str:
     """Names, labels and paths as they are: no markup, nothing that a terminal would obey."""
-    from rich.markup import escape
-
     return escape("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text)))
 
 
-def screening_line(screening: Screening, seconds: bool = True) -> str:
-    """What screening proves before any search."""
-    started = f"Screened in {screening.seconds:.2f} s" if seconds else "Screened"
-    return (
-        f"{started}: [green]{len(screening.excluded)} out[/green], "
-        f"[cyan]{len(screening.included)} in[/cyan], {len(screening.undecided)} undecided "
-        f"({screening.percent:.1f} % decided)"
-    )
+def make_table(columns: dict[str, str]) -> Table:
+    """A table; each column holds text, words, numbers or long numbers."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, kind in columns.items():
+        table.add_column(name, **_COLUMNS[kind])
+    return table
 
 
-def question(loaded: Loaded, problem: Problem) -> str:
-    """The problem in words."""
-    positive = problem.classes[1]
-    if problem.k < problem.n_features:
-        which = f"Which {problem.k} of {problem.n_features:,} features"
+def grid(rows: dict[str, str], align: str = "right") -> Table:
+    """Names and values."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(justify=align, overflow="fold")  # type: ignore[arg-type]
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def introduce(
+    console: Console, loaded: Loaded, problem: Problem, notes: Iterable[str] | None = None, varying: str = ""
+) -> None:
+    """What happened to the data, the question, and the terms under which it is asked."""
+    show_notes(console, loaded.data.notes if notes is None else notes)
+    console.print(_question(loaded, problem, varying))
+    console.print(_terms(problem, varying))
+
+
+def show_notes(console: Console, notes: Iterable[str]) -> None:
+    """What happened to the data."""
+    for note in notes:
+        console.print(f"[yellow]Note:[/yellow] {plain(note)}")
+
+
+def _question(loaded: Loaded, problem: Problem, varying: str) -> str:
+    """What is asked of the data, in words."""
+    which, verb = f"Which of {problem.n_features:,} features", "predict"
+    price, each = "", f", for each {varying}" if varying else ""
+    if not varying and problem.k < problem.n_features:
+        which, verb = f"Which {problem.k} of {problem.n_features:,} features", "predicts" if problem.k == 1 else verb
         price = f" at a price of {problem.mu:g} each" if problem.mu > 0.0 else ""
-    else:
-        which = f"Which of {problem.n_features:,} features"
-        price = f", at a price of {problem.mu:g} each," if problem.mu > 0.0 else ""
-    aim = plain(f"{loaded.target} = {positive}")
-    verb = "predicts" if problem.k == 1 else "predict"
-    return f"[bold]{which}[/bold]{price} best {verb} [bold]{aim}[/bold]? ({problem.n_samples:,} rows)"
+    elif not varying and problem.mu > 0.0:
+        price = f", at a price of {problem.mu:g} each,"
+    aim = plain(f"{loaded.target} = {problem.classes[1]}")
+    return f"[bold]{which}[/bold]{price} best {verb} [bold]{aim}[/bold]{each}? ({problem.n_samples:,} rows)"
 
 
-def settings_line(problem: Problem, without: str = "") -> str:
+def _terms(problem: Problem, without: str) -> str:
     """The rest of the problem, but for a parameter that varies."""
     parts = {
         "k": f"at most {problem.k} features" if without and problem.k < problem.n_features else "",
@@ -78,28 +104,19 @@ def settings_line(problem: Problem, without: str = "") -> str:
     return f"[dim]{', '.join(part for name, part in parts.items() if part and name != without)}[/dim]"
 
 
-def show_notes(console: Console, notes: Iterable[str]) -> None:
-    """What happened to the data."""
-    for note in notes:
-        console.print(f"[yellow]Note:[/yellow] {plain(note)}")
-
-
-def show_files(console: Console, **files: Path | None) -> None:
-    """What was written where."""
-    for what, path in files.items():
-        if path is not None:
-            console.print(f"{what.capitalize()} written to [bold]{plain(path)}[/bold]", soft_wrap=True)
+def screening_line(screening: Screening, seconds: bool = True) -> str:
+    """What screening proves before any search."""
+    started = f"Screened in {screening.seconds:.2f} s" if seconds else "Screened"
+    return (
+        f"{started}: [green]{len(screening.excluded)} out[/green], "
+        f"[cyan]{len(screening.included)} in[/cyan], {len(screening.undecided)} undecided "
+        f"({screening.percent:.1f} % decided)"
+    )
 
 
 def features_table(solution: Solution, spread: Any) -> Table:
     """The chosen features, those that matter most first."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("chosen feature", overflow="fold")
-    table.add_column("coefficient", justify="right", no_wrap=True)
-    table.add_column("odds ratio per std. dev.", justify="right", no_wrap=True)
+    table = make_table({"chosen feature": "text", "coefficient": "number", "odds ratio per std. dev.": "number"})
     support, names = solution.support.tolist(), solution.feature_names
     effects = [solution.coef[j] * s for j, s in zip(support, spread, strict=True)]
     for i in sorted(range(len(support)), key=lambda i: -abs(effects[i])):
@@ -129,15 +146,3 @@ def score_row(scores: Scores) -> str:
     """Two numbers that people ask for."""
     auc = "undefined" if math.isnan(scores.auc) else f"{scores.auc:.4f}"
     return f"accuracy {100.0 * scores.accuracy:.1f} %, AUC {auc}"
-
-
-def grid(rows: dict[str, str], align: str = "right") -> Table:
-    """Names and values."""
-    from rich.table import Table
-
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(justify=align, overflow="fold")  # type: ignore[arg-type]
-    for name, value in rows.items():
-        table.add_row(name, value)
-    return table

@@ -10,8 +10,8 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ..problem import Problem
-    from ..solution import Solution
+    from safescreen.problem import Problem
+    from safescreen.solution import Solution
 
 
 def demo(
@@ -23,12 +23,11 @@ def demo(
     from rich.console import Console
 
     import safescreen as ss
+    from safescreen.cli.output.files import check_files
+    from safescreen.cli.output.show import grid, result_rows, screening_line
     from safescreen.files import write_whole
 
-    from .outputs import check_outputs
-    from .show import grid, result_rows, screening_line
-
-    check_outputs((), svg=svg)
+    check_files({} if svg is None else {"svg": svg})
     X, y, names = ss.datasets.load_breast_cancer_interactions()
     problem = ss.Problem(X, y, k=k, gamma=gamma, fit_intercept=True, standardize=True, feature_names=names)
     console = Console(record=svg is not None, width=None if svg is None else 80)
