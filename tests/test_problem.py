@@ -165,7 +165,7 @@ def test_defaults():
     np.testing.assert_allclose(problem.weights, 1 / 6)
     assert problem.names([2, 0]) == ["x2", "x0"]
     assert problem.design._X is X
-    assert Problem(X, Y, 0.1).k == 4
+    assert Problem(X, Y, mu=0.1).k == 4
 
 
 def test_immutable_but_copyable():

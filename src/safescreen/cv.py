@@ -122,10 +122,10 @@ class L0LogisticRegressionCV(L0LogisticRegression):
 
     def __init__(
         self,
+        *,
         k: int | Values | None = None,
         mu: float | Values | None = None,
         gamma: float | Values = 1.0,
-        *,
         cv: Any = None,
         scoring: str | Scorer | None = None,
         one_standard_error: bool = False,

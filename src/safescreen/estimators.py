@@ -118,10 +118,10 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def __init__(
         self,
+        *,
         k: int | None = None,
         mu: float | None = None,
         gamma: float = 1.0,
-        *,
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
@@ -353,10 +353,10 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
+        *,
         k: int | None = None,
         mu: float | None = None,
         gamma: float = 1.0,
-        *,
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
