@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 import time
@@ -53,6 +54,24 @@ def test_bad_input_on_the_command_line():
 def test_public_names_resolve_and_are_documented(name):
     assert getattr(ss, name).__doc__
     assert name in dir(ss)
+
+
+@pytest.mark.parametrize(
+    ("callee", "positional"),
+    [
+        (ss.Problem, ["X", "y"]),
+        (ss.relax, ["problem"]),
+        (ss.screen, ["problem"]),
+        (ss.solve, ["problem"]),
+        (ss.l0_path, ["X", "y"]),
+        (ss.L0LogisticRegression, []),
+        (ss.L0LogisticRegressionCV, []),
+        (ss.SafeScreener, []),
+    ],
+)
+def test_all_but_the_data_is_given_by_keyword(callee, positional):
+    parameters = inspect.signature(callee).parameters.values()
+    assert [one.name for one in parameters if one.kind is not inspect.Parameter.KEYWORD_ONLY] == positional
 
 
 def test_unknown_name():

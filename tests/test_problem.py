@@ -165,7 +165,7 @@ def test_defaults():
     np.testing.assert_allclose(problem.weights, 1 / 6)
     assert problem.names([2, 0]) == ["x2", "x0"]
     assert problem.design._X is X
-    assert Problem(X, Y, 0.1).k == 4
+    assert Problem(X, Y, mu=0.1).k == 4
 
 
 def test_immutable_but_copyable():
@@ -179,9 +179,11 @@ def test_immutable_but_copyable():
 
 
 def test_repr():
-    assert repr(Problem(X, Y, mu=1e-3)) == "Problem(6 samples, 4 features, mu=0.001, gamma=1)"
+    assert repr(Problem(X, Y, mu=1e-3)) == (
+        "Problem(6 samples, 4 features, mu=0.001, gamma=1, without intercept, not standardised)"
+    )
     text = repr(Problem(X, Y, k=2, gamma=3, standardize=True, include=[1]))
-    assert text == "Problem(6 samples, 4 features, k=2, gamma=3, standardize=True, include=1 feature(s))"
+    assert text == ("Problem(6 samples, 4 features, k=2, gamma=3, without intercept, standardised, 1 feature included)")
 
 
 @pytest.mark.parametrize(

@@ -106,9 +106,10 @@ class Proof:
         if self._hashing is not None:
             self._hashing.join()
         problem, design = self.problem, self.problem.design
+        terms = {name: getattr(problem, name) for name in problem.terms.names()}
+        decisions = {name: value for name, value in terms.items() if isinstance(value, np.ndarray)}
         arrays: dict[str, npt.NDArray[Any]] = {
-            "include": problem.include,
-            "exclude": problem.exclude,
+            **decisions,
             "constant": np.flatnonzero(design.constant),
             "root_screened": screened.astype(np.int32),
         }
@@ -124,11 +125,7 @@ class Proof:
             "software": f"safescreen {__version__}",
             "n_samples": problem.n_samples,
             "n_features": problem.n_features,
-            "mu": problem.mu,
-            "k": problem.k,
-            "gamma": problem.gamma,
-            "fit_intercept": problem.fit_intercept,
-            "standardize": problem.standardize,
+            **{name: value for name, value in terms.items() if name not in decisions},
             "classes": [value.item() if hasattr(value, "item") else value for value in problem.classes],
             "matrix_form": design.form,
             "fingerprint": problem.fingerprint,

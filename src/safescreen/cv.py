@@ -25,13 +25,25 @@ from safescreen.design import FloatArray, IndexArray
 from safescreen.estimators import DEFAULT_BUDGET, L0LogisticRegression, check_binary, make_problem
 from safescreen.path import checked_values, is_sequence, solve_along
 from safescreen.solution import Solution
+from safescreen.terms import Features, Terms
 from safescreen.validation import check_budget, check_gamma, check_price, check_weights
 
 Values = Sequence[Any] | npt.NDArray[Any]
 Scorer = Callable[..., float]
 PartMaker = Callable[[Any, IndexArray, IndexArray], tuple[Any, Any]]
 
-_SHARED = ("fit_intercept", "standardize", "class_weight", "rel_gap", "time_limit", "n_threads", "verbose")
+_CHOSEN = ("k", "mu", "gamma")
+"""What a grid may vary."""
+
+_SHARED = (
+    *(name for name in Terms.names() if name not in _CHOSEN),
+    "class_weight",
+    "rel_gap",
+    "time_limit",
+    "n_threads",
+    "verbose",
+)
+"""What holds for all candidates."""
 
 
 def _plain_rows(X: Any, train: IndexArray, test: IndexArray) -> tuple[Any, Any]:
@@ -62,7 +74,7 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         Whether to fit the chosen candidate to all data. Without it there is nothing to predict with.
     n_jobs : int, optional
         Folds fitted at the same time, through joblib and whatever backend is active there.
-    fit_intercept, standardize, class_weight, rel_gap, time_limit, n_threads, verbose
+    fit_intercept, standardize, class_weight, include, exclude, rel_gap, time_limit, n_threads, verbose
         As for :class:`L0LogisticRegression`; `time_limit` is per fit.
 
     Attributes
@@ -110,10 +122,10 @@ class L0LogisticRegressionCV(L0LogisticRegression):
 
     def __init__(
         self,
+        *,
         k: int | Values | None = None,
         mu: float | Values | None = None,
         gamma: float | Values = 1.0,
-        *,
         cv: Any = None,
         scoring: str | Scorer | None = None,
         one_standard_error: bool = False,
@@ -122,6 +134,8 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
+        include: Features = (),
+        exclude: Features = (),
         rel_gap: float = 1e-4,
         time_limit: float | None = None,
         n_threads: int = 1,
@@ -138,6 +152,8 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
+        self.include = include
+        self.exclude = exclude
         self.rel_gap = rel_gap
         self.time_limit = time_limit
         self.n_threads = n_threads

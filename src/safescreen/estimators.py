@@ -25,6 +25,7 @@ from safescreen.problem import Problem
 from safescreen.screening import Screening, screen
 from safescreen.search import solve
 from safescreen.solution import Solution
+from safescreen.terms import Features, Terms
 from safescreen.validation import check_weights
 
 DEFAULT_BUDGET = 10
@@ -53,6 +54,9 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         them alike. Coefficients are reported in the units of the data all the same.
     class_weight : dict or "balanced", optional
         Factors on the weights of each class's samples; ``"balanced"`` gives both classes the same total weight.
+    include, exclude : feature or iterable of features, optional
+        Features decided beforehand, by index or by column name. Included features pay their price and count in the
+        budget whatever their coefficient.
     rel_gap : float, default 1e-4
         Stop once ``(objective_ - lower_bound_) / objective_`` is at most this.
     time_limit : float, optional
@@ -114,13 +118,15 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def __init__(
         self,
+        *,
         k: int | None = None,
         mu: float | None = None,
         gamma: float = 1.0,
-        *,
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
+        include: Features = (),
+        exclude: Features = (),
         rel_gap: float = 1e-4,
         time_limit: float | None = None,
         n_threads: int = 1,
@@ -133,6 +139,8 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
+        self.include = include
+        self.exclude = exclude
         self.rel_gap = rel_gap
         self.time_limit = time_limit
         self.n_threads = n_threads
@@ -310,6 +318,9 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Whether features are centred and scaled inside the problem. `transform` never changes values.
     class_weight : dict or "balanced", optional
         Factors on the weights of each class's samples; ``"balanced"`` gives both classes the same total weight.
+    include, exclude : feature or iterable of features, optional
+        Features decided beforehand, by index or by column name. Included features pay their price and count in the
+        budget whatever their coefficient.
 
     Attributes
     ----------
@@ -342,13 +353,15 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
+        *,
         k: int | None = None,
         mu: float | None = None,
         gamma: float = 1.0,
-        *,
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
+        include: Features = (),
+        exclude: Features = (),
     ) -> None:
         self.k = k
         self.mu = mu
@@ -356,6 +369,8 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
+        self.include = include
+        self.exclude = exclude
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Prove what can be proved before any search.
@@ -404,20 +419,11 @@ def make_problem(
     check_binary(y, weights)
     if estimator.class_weight is not None:
         sample_weight = weights * _class_factors(estimator.class_weight, y, weights)
-    k = estimator.k
-    if k is None and estimator.mu is None:
-        k = min(DEFAULT_BUDGET, X.shape[1])
-    return Problem(
-        X,
-        y,
-        mu=estimator.mu,
-        k=k,
-        gamma=estimator.gamma,
-        sample_weight=sample_weight,
-        fit_intercept=estimator.fit_intercept,
-        standardize=estimator.standardize,
-        feature_names=getattr(estimator, "feature_names_in_", None),
-    )
+    terms = {name: getattr(estimator, name) for name in Terms.names()}
+    if terms["k"] is None and terms["mu"] is None:
+        terms["k"] = min(DEFAULT_BUDGET, X.shape[1])
+    names = getattr(estimator, "feature_names_in_", None)
+    return Problem(X, y, **terms, sample_weight=sample_weight, feature_names=names)
 
 
 def check_binary(y: npt.NDArray[Any], weights: FloatArray) -> None:

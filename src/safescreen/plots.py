@@ -160,7 +160,7 @@ class ScreeningDisplay(_Display):
         """
         from safescreen.screening import screen
 
-        return cls.from_screening(screen(problem, upper_bound), ax=ax, **kwargs)
+        return cls.from_screening(screen(problem, upper_bound=upper_bound), ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> ScreeningDisplay:
         """Draw the margins.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,17 +99,13 @@ class Record:
         n_threads: int = 1,
         encoding: dict[str, Any] | None = None,
     ) -> Record:
-        """What to keep of a solution: sample weights and features decided beforehand are not."""
+        """What to keep of a solution: all but the data, sample weights among them."""
         problem = solution.problem
         parameters = {
+            **problem.terms.asdict(),
             "class_weight": None,
-            "fit_intercept": problem.fit_intercept,
-            "gamma": problem.gamma,
-            "k": problem.k,
-            "mu": problem.mu if problem.mu > 0.0 else None,
             "n_threads": n_threads,
             "rel_gap": rel_gap,
-            "standardize": problem.standardize,
             "time_limit": time_limit,
             "verbose": 0,
             "warm_start": False,
@@ -200,13 +197,18 @@ class Record:
 def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters without NumPy scalars; a dict of class weights becomes pairs, since JSON keys are strings."""
     plain = {name: _plain(value) for name, value in parameters.items()}
-    if isinstance(plain["class_weight"], dict):
+    if isinstance(plain.get("class_weight"), dict):
         plain["class_weight"] = [[_plain(key), _plain(value)] for key, value in plain["class_weight"].items()]
     return plain
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    """A value as JSON has it: no NumPy scalars, and lists of features whatever they came in."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Iterable) and not isinstance(value, str | dict):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _plain_labels(classes: npt.NDArray[Any]) -> dict[str, Any]:
@@ -266,13 +268,14 @@ def _checked(document: Any) -> dict[str, Any]:
 
 
 def _parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The estimator's parameters, class weights as a dict again."""
-    if not isinstance(parameters.get("class_weight"), list):
-        return parameters
-    try:
-        return {**parameters, "class_weight": dict(parameters["class_weight"])}
-    except (TypeError, ValueError):
-        raise UnusableError("it is damaged (class_weight is no list of pairs)") from None
+    """The estimator's parameters, class weights as a dict again, and features as the tuples that defaults are."""
+    restored = {name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()}
+    if isinstance(restored.get("class_weight"), tuple):
+        try:
+            restored["class_weight"] = dict(restored["class_weight"])
+        except (TypeError, ValueError):
+            raise UnusableError("it is damaged (class_weight is no list of pairs)") from None
+    return restored
 
 
 def _names(content: dict[str, Any]) -> npt.NDArray[np.object_]:

@@ -77,7 +77,7 @@ class Root:
     level: float
 
 
-def relax(problem: Problem, formulation: str = "perspective", M: float = 1.0) -> Relaxation:
+def relax(problem: Problem, *, formulation: str = "perspective", M: float = 1.0) -> Relaxation:
     """Solve a convex relaxation of the problem.
 
     Parameters

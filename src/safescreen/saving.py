@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from . import __version__
 from .estimators import L0LogisticRegression
 from .records import FORMAT, VERSION, Record, UnusableError
 from .solution import Solution
@@ -24,8 +25,8 @@ def save_model(model: L0LogisticRegression | Solution, path: str | os.PathLike[s
     Parameters
     ----------
     model : L0LogisticRegression or Solution
-        A fitted estimator, or what `solve` returned. Of a solution's problem the price, budget, ridge, intercept and
-        standardisation are kept; sample weights and features decided beforehand are not.
+        A fitted estimator, or what `solve` returned. All terms of the problem are kept; the data, sample weights
+        among them, are not.
     path : str or path-like
         Where to write; an existing file is replaced.
 
@@ -105,11 +106,13 @@ def _as_record(model: Any) -> Record:
 
 def _restore(record: Record) -> L0LogisticRegression:
     """The fitted estimator."""
-    known = set(L0LogisticRegression._get_param_names())
-    if set(record.parameters) != known:
-        wrong = ", ".join(sorted(known ^ set(record.parameters)))
-        raise UnusableError(f"it is damaged (missing or unknown parameters: {wrong})")
-    estimator = L0LogisticRegression(**record.parameters)
+    unknown = sorted(set(record.parameters) - set(L0LogisticRegression._get_param_names()))
+    if unknown:
+        raise UnusableError(
+            f"its parameter{'s' if len(unknown) > 1 else ''} {', '.join(unknown)} came after this safescreen "
+            f"({__version__}): update safescreen"
+        )
+    estimator = L0LogisticRegression(**record.parameters)  # what an older file does not name has its default
     estimator.n_features_in_ = record.n_features
     if record.feature_names is not None:
         estimator.feature_names_in_ = record.feature_names

@@ -86,7 +86,7 @@ def report(problem: Problem, bound: Bound, upper: float, seconds: float) -> Scre
     )
 
 
-def screen(problem: Problem, upper_bound: float | None = None) -> Screening:
+def screen(problem: Problem, *, upper_bound: float | None = None) -> Screening:
     """Prove which features are in no, and which in every optimal model.
 
     Parameters

@@ -73,6 +73,7 @@ def _is_count(value: Any) -> bool:
 
 def solve(
     problem: Problem,
+    *,
     rel_gap: float = 1e-4,
     time_limit: float | None = None,
     node_limit: int | None = None,

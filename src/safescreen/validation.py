@@ -242,13 +242,19 @@ def check_names(feature_names: Any, n_features: int) -> Names:
     return names
 
 
-def check_features(name: str, value: Any, n_features: int, names: Names | None) -> IndexArray:
-    """Features given by index or column name, as sorted indices without duplicates."""
+def check_selection(name: str, value: Any) -> tuple[Any, ...]:
+    """One feature or several, not yet looked up."""
     if isinstance(value, str | numbers.Integral):
-        value = (value,)
+        return (value,)
     if not isinstance(value, Iterable):
         raise TypeError(f"{name} is {value!r}, but must be a feature or an iterable of features.")
-    return np.unique(np.array([_feature_index(name, item, n_features, names) for item in value], dtype=np.int64))
+    return tuple(value)
+
+
+def check_features(name: str, value: Any, n_features: int, names: Names | None) -> IndexArray:
+    """Features given by index or column name, as sorted indices without duplicates."""
+    items = check_selection(name, value)
+    return np.unique(np.array([_feature_index(name, item, n_features, names) for item in items], dtype=np.int64))
 
 
 def _feature_index(name: str, item: Any, n_features: int, names: Names | None) -> int:

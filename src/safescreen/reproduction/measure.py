@@ -54,7 +54,7 @@ def _roots(problem: Problem, big_m: bool) -> Result:
     """Both relaxations, and what is screened with the paper's upper bound and with the best one found quickly."""
     relaxation = ss.relax(problem)
     upper = rounded_upper_bound(problem, relaxation.z)
-    theirs, ours = ss.screen(problem, max(upper, relaxation.lower_bound)), ss.screen(problem)
+    theirs, ours = ss.screen(problem, upper_bound=max(upper, relaxation.lower_bound)), ss.screen(problem)
     result = {
         "status": OPTIMAL,
         "n": problem.n_features,
