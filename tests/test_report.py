@@ -26,10 +26,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score, roc_curve
 
 import safescreen as ss
-from safescreen.reporting import digits, words
+from safescreen.formatting import digits
+from safescreen.formatting.escaping import escaped, script_json, shortened
+from safescreen.reporting import words
 from safescreen.reporting.answer import training_losses
 from safescreen.reporting.charts import linear, logarithmic
-from safescreen.reporting.escaping import escaped, script_json, shortened
 from safescreen.reporting.heldout import HeldOut, evaluated
 from safescreen.reporting.subject import deviations, subject_of
 

@@ -25,6 +25,7 @@ from safescreen.design import FloatArray, IndexArray
 from safescreen.estimators import DEFAULT_BUDGET, L0LogisticRegression, check_binary, make_problem
 from safescreen.path import checked_values, is_sequence, solve_along
 from safescreen.solution import Solution
+from safescreen.status import Status
 from safescreen.terms import Features, Terms
 from safescreen.validation import check_budget, check_gamma, check_price, check_weights
 
@@ -307,7 +308,7 @@ def _solve_grid(template: L0LogisticRegression, grid: _Grid, data: _Data) -> lis
             n_threads=template.n_threads,
             starts=previous,
         )
-        if any(solution.status == "interrupted" for solution in previous):
+        if any(solution.status == Status.INTERRUPTED for solution in previous):
             raise KeyboardInterrupt  # scores of searches cut short would make an arbitrary choice
     return [solution for place in range(len(grid.gammas)) for solution in paths[place]]
 

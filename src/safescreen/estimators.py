@@ -25,6 +25,7 @@ from safescreen.problem import Problem
 from safescreen.screening import Screening, screen
 from safescreen.search import solve
 from safescreen.solution import Solution
+from safescreen.status import Status
 from safescreen.terms import Features, Terms
 from safescreen.validation import check_weights
 
@@ -173,7 +174,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             warm_start=self._previous_coef(problem.n_features),
             progress=bool(self.verbose),
         )
-        if solution.status != "optimal":
+        if solution.status != Status.OPTIMAL:
             warnings.warn(_shortfall(solution, self.rel_gap), ConvergenceWarning, stacklevel=2)
         return self._adopt(solution)
 
@@ -275,7 +276,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.objective_ = solution.objective
         self.lower_bound_ = solution.lower_bound
         self.gap_ = solution.gap
-        self.status_ = solution.status
+        self.status_: str = solution.status
         self.n_iter_ = max(solution.nodes, 1)
         self.solution_: Solution | None = solution
         return self

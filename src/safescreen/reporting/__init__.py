@@ -85,10 +85,10 @@ def _page(subject: Any, scores: Any, proof: Any, title: str | None) -> str:
     """All sections in their order, put into the template."""
     import safescreen.reporting.words as words
     from safescreen import __version__
+    from safescreen.formatting.escaping import escaped, script_json
 
     from .answer import answer_section, question_html
     from .course import search_section
-    from .escaping import escaped, script_json
     from .features import features_data, features_section
     from .grids import grid_section
     from .heldout_charts import heldout_section

@@ -7,9 +7,19 @@ import math
 import numpy as np
 
 import safescreen.reporting.words as words
+from safescreen.formatting.digits import (
+    above,
+    below,
+    counted,
+    duration,
+    nearest,
+    padded,
+    percent_above,
+    percent_of,
+    signed,
+)
 from safescreen.solution import Solution
 
-from .digits import above, below, counted, duration, nearest, padded, percent_above, percent_of, signed
 from .markup import SYMBOLS, folded, joined, name_html, paragraph, section, table, tiles
 from .subject import Subject, deviations
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from .digits import nearest
-from .escaping import escaped
+from safescreen.formatting.digits import nearest
+from safescreen.formatting.escaping import escaped
 
 Values = Sequence[float] | npt.NDArray[np.float64]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from safescreen.formatting.digits import above, below, counted, duration, percent_above
 from safescreen.solution import Solution
+from safescreen.status import Status
 
 from .charts import Axis, Chart, linear, logarithmic, steps, thinned
-from .digits import above, below, counted, duration, percent_above
 from .markup import paragraph, section
 
 FloatArray = npt.NDArray[np.float64]
@@ -25,7 +26,7 @@ def search_section(solution: Solution) -> str:
                 f"After {duration(solution.seconds)} the first bound, {below(solution.lower_bound, 6)}, and the first "
                 f"models, the best at {above(solution.objective, 6)}, were close enough: "
                 f"a gap of {percent_above(solution.gap)} and no search."
-                if solution.status == "optimal"
+                if solution.status == Status.OPTIMAL
                 else f"The search ended after {duration(solution.seconds)}, before it explored anything: the first "
                 f"bound is {below(solution.lower_bound, 6)}, the best model {above(solution.objective, 6)}."
             ),

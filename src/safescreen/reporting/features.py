@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 import safescreen.reporting.words as words
+from safescreen.formatting.digits import below, compact_below
+from safescreen.formatting.escaping import escaped, plain, script_json, shortened
 from safescreen.solution import Solution
 
 from .charts import Axis, Chart, linear, thinned
-from .digits import below, compact_below
-from .escaping import escaped, plain, script_json, shortened
 from .markup import LONGEST_NAME, name_html, paragraph, section, table
 from .subject import (
     CONSTANT,

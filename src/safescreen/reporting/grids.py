@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from safescreen.cv import L0LogisticRegressionCV
+from safescreen.formatting.digits import counted, nearest, percent_above
 
 from .charts import Chart, linear, parameter_axis
-from .digits import counted, nearest, percent_above
 from .markup import PARAMETERS, SYMBOLS, folded, paragraph, section, table
 
 _SERIES = 6  # colours for lines

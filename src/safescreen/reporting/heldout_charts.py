@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 import safescreen.reporting.words as words
+from safescreen.formatting.digits import counted, nearest
 
 from .charts import Chart, linear, thinned
-from .digits import counted, nearest
 from .heldout import HeldOut
 from .markup import SYMBOLS, paragraph, section, tiles
 from .subject import Subject

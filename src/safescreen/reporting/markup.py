@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .escaping import escaped, shortened
+from safescreen.formatting.escaping import escaped, shortened
 
 LONGEST_NAME = 200
 """Characters of a name that are shown: nobody reads more, and column numbers tell features apart."""

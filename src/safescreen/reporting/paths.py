@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 import safescreen.reporting.words as words
+from safescreen.formatting.digits import above, below, counted, nearest, percent_above, signed
+from safescreen.formatting.escaping import escaped
 from safescreen.path import L0Path
+from safescreen.status import Status
 
 from .charts import Chart, linear, parameter_axis, thinned
-from .digits import above, below, counted, nearest, percent_above, signed
-from .escaping import escaped
 from .heldout import HeldOut
 from .markup import PARAMETERS, SYMBOLS, folded, name_html, paragraph, section, table
 from .subject import Subject, deviations
@@ -164,7 +165,7 @@ def _path_table(path: L0Path, order: IndexArray, scores: Sequence[HeldOut] | Non
 
 def _point_cells(path: L0Path, i: int) -> str:
     solution = path[i]
-    status = "proved" if solution.status == "optimal" else escaped(solution.status.replace("_", " "))
+    status = "proved" if solution.status == Status.OPTIMAL else escaped(solution.status.replace("_", " "))
     return (
         f'<th scope="row" class="number">{float(path.values[i]):.4g}</th>'
         f'<td class="number">{solution.support.size:,}</td>'

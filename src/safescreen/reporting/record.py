@@ -11,10 +11,10 @@ from typing import Any
 
 import safescreen.reporting.words as words
 from safescreen import __version__
+from safescreen.formatting.digits import counted
+from safescreen.formatting.escaping import escaped, shortened
 from safescreen.problem import Problem
 
-from .digits import counted
-from .escaping import escaped, shortened
 from .markup import code, fact_table, paragraph, section
 from .proofs import Proof
 from .subject import Subject

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from safescreen.formatting.digits import (
+    above,
+    below,
+    counted,
+    difference_above,
+    duration,
+    nearest,
+    percent_above,
+    percent_of,
+)
+from safescreen.formatting.escaping import shortened
 from safescreen.problem import Problem
 from safescreen.solution import Solution
+from safescreen.status import Status
 
-from .digits import above, below, counted, difference_above, duration, nearest, percent_above, percent_of
-from .escaping import shortened
 from .subject import CONSTANT, Subject, decisions
 
 _LONGEST_LABEL = 40
-
-STOPPED = {
-    "time_limit": "The search stopped at its time limit",
-    "node_limit": "The search stopped at its limit on nodes",
-    "interrupted": "The search was interrupted",
-    "numerical_limit": (
-        "The search is complete, but double precision cannot express as small a gap as was asked for; it ended"
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def verdict(solution: Solution) -> Verdict:
     problem = solution.problem
     better = difference_above(solution.objective, solution.lower_bound)
     gap = percent_above(solution.gap)
-    if solution.status == "optimal":
+    if solution.status == Status.OPTIMAL:
         return Verdict(
             "Proved optimal",
             True,
@@ -146,12 +147,11 @@ def verdict(solution: Solution) -> Verdict:
                 "The bound behind this statement holds in real arithmetic: rounding errors are accounted for.",
             ),
         )
-    stopped = STOPPED.get(solution.status, f"The search ended with status “{solution.status}”")
     return Verdict(
         "Best model found, not proved optimal",
         False,
         (
-            f"{stopped} after {duration(solution.seconds)} and {counted(solution.nodes, 'node')}.",
+            f"{solution.status.sentence} It took {duration(solution.seconds)} and {counted(solution.nodes, 'node')}.",
             f"Proved: {_uncapitalised(among(problem))}, none has an objective below {below(solution.lower_bound, 6)}. "
             f"So none can be better than this one, at {above(solution.objective, 6)}, by more than {better} ({gap}).",
             "Not proved: that this choice of features is the best one. A better model may exist within that distance.",
@@ -236,7 +236,7 @@ def path_summary(subject: Subject) -> str:
     """How much of a path is proved."""
     path = subject.path
     assert path is not None
-    optimal = path.statuses.count("optimal")
+    optimal = path.statuses.count(Status.OPTIMAL)
     largest = percent_above(float(path.gaps.max()))
     if optimal == len(path):
         return f"All {len(path)} models are proved optimal; the largest gap left is {largest}."

@@ -10,6 +10,7 @@ import typer
 from safescreen.cli.failures import LIMIT_HIT
 from safescreen.cli.grouping import expand, without
 from safescreen.cli.options import CandidateOptions, DataOptions, OutputOptions, SearchOptions
+from safescreen.status import Status
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -100,7 +101,7 @@ def cv(
     show_files(console, outputs)
     if outputs.json:
         print_json({"best": best, "candidates": rows, "model": result.document(), "notes": notes})
-    if shortfall or solution.status != "optimal":
+    if shortfall or solution.status != Status.OPTIMAL:
         raise typer.Exit(LIMIT_HIT)
 
 

@@ -10,6 +10,7 @@ import typer
 from safescreen.cli.failures import LIMIT_HIT
 from safescreen.cli.grouping import expand, only
 from safescreen.cli.options import DataOptions, OutputOptions, SearchOptions, TermOptions
+from safescreen.status import Status
 
 
 @expand
@@ -51,7 +52,7 @@ def fit(
     if outputs.json:
         files = {name: getattr(outputs, name) for name in ("model", "proof", "report")}
         print_json({"data": source.data, **result.document(), "files": files, "notes": loaded.data.notes})
-    if solution.status != "optimal":
+    if solution.status != Status.OPTIMAL:
         raise typer.Exit(LIMIT_HIT)
 
 

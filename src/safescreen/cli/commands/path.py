@@ -9,6 +9,7 @@ import typer
 from safescreen.cli.failures import LIMIT_HIT
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.options import DataOptions, OutputOptions, RangeOptions, SearchOptions
+from safescreen.status import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,7 +64,7 @@ def path(
     show_files(console, outputs)
     if outputs.json:
         print_json({"parameter": name, "points": rows, "notes": notes})
-    if any(status != "optimal" for status in found.statuses):
+    if any(status != Status.OPTIMAL for status in found.statuses):
         raise typer.Exit(LIMIT_HIT)
 
 
@@ -115,9 +116,9 @@ def _show(console: Console, found: L0Path, scores: dict[str, list[Scores]]) -> N
         before = chosen
         gap = f"{100.0 * solution.gap:.3f}"
         row = [f"{value:g}", *([str(len(chosen))] if sized else []), f"{solution.objective:.6f}"]
-        row += [gap if solution.status == "optimal" else f"[yellow]{gap}[/yellow]", f"{score.auc:.4f}"]
+        row += [gap if solution.status == Status.OPTIMAL else f"[yellow]{gap}[/yellow]", f"{score.auc:.4f}"]
         table.add_row(*row, f"{solution.seconds:.2f}", plain(", ".join(changes)))
     console.print(table)
-    open_points = sum(status != "optimal" for status in found.statuses)
+    open_points = sum(status != Status.OPTIMAL for status in found.statuses)
     if open_points:
         console.print(f"[yellow]{open_points} of {len(found)} searches ended early[/yellow]: see their gaps.")

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from safescreen.cli.inputs import Loaded
 from safescreen.cli.output.scores import Scores, linear_predictor, score
-from safescreen.cli.output.show import STOPS, features_table, grid, result_rows, score_row, screening_line
+from safescreen.cli.output.show import features_table, grid, result_rows, score_row, screening_line
 from safescreen.records import Record
+from safescreen.status import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,9 +59,9 @@ class Result:
         console.print(features_table(solution, self.spreads))
         rows = result_rows(solution) | {what.replace("_", " "): score_row(found) for what, found in self.scores.items()}
         console.print(grid(rows, align="left"))
-        if solution.status != "optimal":
+        if solution.status != Status.OPTIMAL:
             console.print(
-                f"[yellow]{STOPS[solution.status]}[/yellow]: this is the best model found, and no model has an "
+                f"[yellow]{solution.status.sentence}[/yellow] This is the best model found, and no model has an "
                 "objective below the lower bound."
             )
 

@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from safescreen.screening import Screening
     from safescreen.solution import Solution
 
-STOPS = {
-    "time_limit": "The time limit ended the search",
-    "node_limit": "The node limit ended the search",
-    "interrupted": "Ctrl-C ended the search",
-    "numerical_limit": "Double precision cannot show a smaller gap",
-}
-
 _COLUMNS: dict[str, dict[str, Any]] = {
     "text": {"overflow": "fold"},
     "word": {"no_wrap": True},
