@@ -69,6 +69,12 @@ def fail(message: str, status: int = BAD_INPUT) -> NoReturn:
     sys.exit(status)
 
 
+def finish(*, proved: bool) -> None:
+    """End with the status that says whether all was proved that was asked for."""
+    if not proved:
+        raise typer.Exit(LIMIT_HIT)
+
+
 def _about_file(error: OSError) -> str:
     if error.strerror is None:
         return f"{error}"

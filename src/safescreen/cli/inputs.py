@@ -80,7 +80,7 @@ def make_problem(loaded: Loaded, terms: Mapping[str, Any]) -> Problem:
     return ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
 
 
-def _features(loaded: Loaded, wanted: Sequence[str] | None) -> list[int]:
+def _features(loaded: Loaded, wanted: Sequence[str]) -> list[int]:
     """Indices of the features to be included, given by name, or by the index of their column."""
     encoding, table = loaded.data.encoding, loaded.table
     names = encoding.names

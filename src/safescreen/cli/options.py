@@ -104,7 +104,7 @@ class _TermOptions:
 
     def asdict(self) -> dict[str, Any]:
         """All terms by name."""
-        return dict(vars(self))
+        return {**vars(self), "include": self.include or ()}
 
     def check_size(self) -> None:
         """Refuse a problem without anything that keeps the model small."""
@@ -126,10 +126,10 @@ class TermOptions(_TermOptions):
 
     def check(self) -> None:
         """Refuse a wrong question before any file is read."""
-        from safescreen.validation import check_budget, check_gamma, check_price
+        from safescreen.terms import Terms
 
-        check_budget(self.k), check_price(self.mu), check_gamma(self.gamma)
         self.check_size()
+        Terms(**self.asdict())
 
 
 @dataclass(frozen=True)

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from safescreen.cli.options import CandidateOptions, RangeOptions
 
-Lists = dict[str, list[Any] | None]
-"""The values to try of each parameter that may vary; None if it is not given."""
+Lists = dict[str, list[Any]]
+"""The values of each parameter that is given."""
+
+_RANGE = re.compile(r"([+-]?\d+)(?::([+-]?\d+)(?::([1-9]\d*))?)?")
 
 
 def parse_budgets(text: str) -> list[int]:
     """Budgets such as ``1:20``, ``1:20:5`` or ``1,2,5``, also mixed."""
     values: list[int] = []
     for part in text.split(","):
-        try:
-            numbers = [int(number) for number in part.split(":")]
-        except ValueError:
-            numbers = []
-        if not 1 <= len(numbers) <= 3 or (len(numbers) == 3 and numbers[2] < 1):
+        found = _RANGE.fullmatch(part.strip())
+        if found is None:
             raise ValueError(
                 f"--k is {text!r}, but must be a range or list of integers, such as 1:20, 1:20:5 or 1,2,5."
             )
-        if len(numbers) == 1:
-            values += numbers
-            continue
-        first, last, step = numbers if len(numbers) == 3 else (*numbers, 1)
+        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
         if first > last:
             raise ValueError(f"--k is {text!r}, but the range {part} is empty: its end comes before its start.")
         values += range(first, last + 1, step)
@@ -47,34 +44,33 @@ def _once(values: list[Any]) -> list[Any]:
 
 
 def parse_lists(terms: RangeOptions | CandidateOptions) -> Lists:
-    """All parameters that may vary as lists of allowed values."""
+    """The parameters that may vary, as far as they are given, as lists of allowed values."""
     from safescreen.path import checked_values
 
-    lists: Lists = {
-        "k": None if terms.k is None else parse_budgets(terms.k),
-        "mu": None if terms.mu is None else parse_numbers(terms.mu, "--mu"),
-        "gamma": parse_numbers(terms.gamma, "--gamma"),
-    }
-    return {name: None if values is None else checked_values(name, values) for name, values in lists.items()}
+    lists: Lists = {} if terms.k is None else {"k": parse_budgets(terms.k)}
+    if terms.mu is not None:
+        lists["mu"] = parse_numbers(terms.mu, "--mu")
+    lists["gamma"] = parse_numbers(terms.gamma, "--gamma")
+    return {name: checked_values(name, values) for name, values in lists.items()}
 
 
 def parse_path(terms: RangeOptions) -> tuple[Lists, dict[str, Any]]:
     """The one parameter that varies along a path, and the values of the others."""
     lists = parse_lists(terms)
-    several = [name for name, values in lists.items() if values is not None and len(values) > 1]
-    varying = several or [name for name in ("k", "mu") if lists[name] is not None][:1]
+    several = [name for name, values in lists.items() if len(values) > 1]
+    varying = several or [name for name in lists if name != "gamma"][:1]
     if len(varying) != 1:
         what = f"{' and '.join('--' + name for name in varying)} have several values" if varying else "none is given"
         raise ValueError(f"One of --k, --mu and --gamma must have several values, such as --k 1:20, but {what}.")
     terms.check_size()
-    fixed = {name: None if values is None else values[0] for name, values in lists.items() if name not in varying}
+    fixed = {name: values[0] for name, values in lists.items() if name not in varying}
     return {name: lists[name] for name in varying}, fixed
 
 
 def parse_candidates(terms: CandidateOptions) -> Lists:
     """What cross-validation chooses from: sizes of one kind, and ridges."""
     lists = parse_lists(terms)
-    if all(values is not None and len(values) > 1 for values in (lists["k"], lists["mu"])):
+    if all(len(lists.get(name, ())) > 1 for name in ("k", "mu")):
         raise ValueError("--k and --mu both have several values, but only one of them may.")
     return lists
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
+from rich.console import Console
 
-from safescreen.cli.failures import LIMIT_HIT
+import safescreen as ss
+from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, without
+from safescreen.cli.inputs import load, make_problem
 from safescreen.cli.options import CandidateOptions, DataOptions, OutputOptions, SearchOptions
+from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
+from safescreen.cli.output.show import make_console, make_table, show_notes
+from safescreen.cli.ranges import clipped, parse_candidates
 from safescreen.status import Status
+from safescreen.text import nearest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    from rich.console import Console
 
     from safescreen.cli.inputs import Loaded
-    from safescreen.cli.ranges import Lists
     from safescreen.cv import L0LogisticRegressionCV
 
 
@@ -39,8 +46,6 @@ class ValidationOptions:
         """Refuse what cross-validation would refuse, before any file is read."""
         from sklearn.metrics import get_scorer_names
 
-        from safescreen.text import nearest
-
         if self.folds < 2:
             raise ValueError(f"--folds is {self.folds}, but must be an integer >= 2.")
         if self.jobs == 0:
@@ -48,6 +53,15 @@ class ValidationOptions:
         if self.scoring not in get_scorer_names():
             suggestion = nearest(self.scoring, get_scorer_names())
             raise ValueError(f"--scoring is {self.scoring!r}, which is unknown: did you mean {suggestion!r}?")
+
+    def asdict(self) -> dict[str, Any]:
+        """The same under the estimator's names."""
+        return {
+            "cv": self.folds,
+            "scoring": None if self.scoring == "neg_log_loss" else self.scoring,
+            "one_standard_error": self.one_standard_error,
+            "n_jobs": self.jobs,
+        }
 
 
 @expand
@@ -62,12 +76,7 @@ def cv(
 
     The time limit holds for each fit. With --impute, each fold fills gaps from its own training rows.
     """
-    import safescreen as ss
-    from safescreen.cli.inputs import load, make_problem
-    from safescreen.cli.output.files import check_outputs, print_json, show_files, write_plot, write_records
     from safescreen.cli.output.results import Result
-    from safescreen.cli.output.show import make_console, show_notes
-    from safescreen.cli.ranges import clipped, parse_candidates
 
     candidates = parse_candidates(terms)
     search.check()
@@ -75,68 +84,39 @@ def cv(
     check_outputs(outputs, source.data)
     loaded = load(source.data, source.reading())
     candidates, clipping = clipped(candidates, len(loaded.data.encoding.inputs))
+    fixed = {name: values[0] for name, values in candidates.items() if len(values) == 1}
     notes = [*loaded.data.notes, *clipping]
     console = make_console(outputs.silent)
     show_notes(console, notes)
-    chooser = _make_chooser(candidates, terms, validation, search)
+    chooser = ss.L0LogisticRegressionCV(
+        **{**terms.asdict(), **candidates, **fixed}, **validation.asdict(), **search.limits, refit=False
+    )
     shortfall = _cross_validate(chooser, loaded, outputs.quiet)
-    best = {"k": None, "mu": None, **_fixed(candidates), **chooser.best_params_}
+    best = {"k": None, "mu": None, **fixed, **chooser.best_params_}
     problem = make_problem(loaded, {**terms.asdict(), **best})
     solution = ss.solve(problem, **search.limits, progress=not outputs.quiet)
+    chooser.solution_ = solution  # the final model, as a refit would have left it
     result = Result(loaded, solution)
     rows = _rows(chooser)
     _show(console, chooser, validation.scoring)
     result.show(console)
     if shortfall:
         console.print(f"[yellow]{shortfall}[/yellow]")
-    if outputs.model is not None:
-        result.write_model(outputs.model, **search.limits)
-    if outputs.output is not None:
-        write_records(outputs.output, rows)
-    if outputs.plot is not None:
-        write_plot(outputs.plot, lambda: ss.CVDisplay.from_estimator(chooser))
-    if outputs.report is not None:
-        chooser.solution_ = solution  # the final model, as a refit would have left it
-        ss.report(chooser, outputs.report, title=loaded.title)
-    show_files(console, outputs)
+    write_files(
+        console,
+        outputs,
+        model=lambda path: result.write_model(path, **search.limits),
+        output=lambda path: write_records(path, rows),
+        plot=lambda path: write_plot(path, ss.CVDisplay.from_estimator, chooser),
+        report=lambda path: ss.report(chooser, path, title=loaded.title),
+    )
     if outputs.json:
         print_json({"best": best, "candidates": rows, "model": result.document(), "notes": notes})
-    if shortfall or solution.status != Status.OPTIMAL:
-        raise typer.Exit(LIMIT_HIT)
-
-
-def _make_chooser(
-    candidates: Lists, terms: CandidateOptions, validation: ValidationOptions, search: SearchOptions
-) -> L0LogisticRegressionCV:
-    """The estimator that scores the candidates; the final model is searched by the command itself."""
-    import safescreen as ss
-
-    shared = {name: value for name, value in terms.asdict().items() if name not in (*candidates, "include")}
-    choices: dict[str, Any] = {**candidates, **_fixed(candidates)}
-    return ss.L0LogisticRegressionCV(
-        **choices,
-        **shared,
-        **search.limits,
-        cv=validation.folds,
-        scoring=None if validation.scoring == "neg_log_loss" else validation.scoring,
-        one_standard_error=validation.one_standard_error,
-        n_jobs=validation.jobs,
-        refit=False,
-    )
-
-
-def _fixed(candidates: Lists) -> dict[str, Any]:
-    """Parameters with a single value."""
-    return {name: values[0] for name, values in candidates.items() if values is not None and len(values) == 1}
+    finish(proved=not shortfall and solution.status == Status.OPTIMAL)
 
 
 def _cross_validate(chooser: L0LogisticRegressionCV, loaded: Loaded, quiet: bool) -> str:
     """Score all candidates; returns what to say about searches that ended early."""
-    import contextlib
-    import warnings
-
-    from safescreen.cli.output.show import make_console
-
     data = loaded.data
     if data.gaps is not None:
         chooser._make_parts = data.gaps.refill
@@ -159,8 +139,6 @@ def _rows(chooser: L0LogisticRegressionCV) -> list[dict[str, Any]]:
 
 def _show(console: Console, chooser: L0LogisticRegressionCV, scoring: str) -> None:
     """One line per candidate, the chosen one in bold."""
-    from safescreen.cli.output.show import make_table
-
     results = chooser.cv_results_
     names = list(results["params"][0])
     numbers = dict.fromkeys((*names, scoring, "std. error", "largest gap %", "seconds"), "number")

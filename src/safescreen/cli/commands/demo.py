@@ -6,10 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+
+import safescreen as ss
+from safescreen.cli.output.files import check_files
+from safescreen.cli.output.show import grid, result_rows, screening_line
+from safescreen.files import write_whole
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from safescreen.problem import Problem
     from safescreen.solution import Solution
 
@@ -20,13 +25,6 @@ def demo(
     svg: Annotated[Path | None, typer.Option(help="Save what is shown as a picture, too.")] = None,
 ) -> None:
     """Screen and solve an embedded real data set, and show what is proved."""
-    from rich.console import Console
-
-    import safescreen as ss
-    from safescreen.cli.output.files import check_files
-    from safescreen.cli.output.show import grid, result_rows, screening_line
-    from safescreen.files import write_whole
-
     check_files({} if svg is None else {"svg": svg})
     X, y, names = ss.datasets.load_breast_cancer_interactions()
     problem = ss.Problem(X, y, k=k, gamma=gamma, fit_intercept=True, standardize=True, feature_names=names)
@@ -52,8 +50,6 @@ def demo(
 
 def _feature_table(problem: Problem, solution: Solution) -> Table:
     """The chosen features, in the data's units and per standard deviation."""
-    from rich.table import Table
-
     table = Table(title="Chosen features", title_justify="left")
     table.add_column("feature", overflow="fold")
     table.add_column("coefficient", justify="right", no_wrap=True)

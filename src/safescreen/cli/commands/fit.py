@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 from typing import Annotated
 
-import typer
-
-from safescreen.cli.failures import LIMIT_HIT
+import safescreen as ss
+from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only
+from safescreen.cli.inputs import load, load_test, make_problem
 from safescreen.cli.options import DataOptions, OutputOptions, SearchOptions, TermOptions
+from safescreen.cli.output.files import check_outputs, print_json, write_files
+from safescreen.cli.output.show import introduce, make_console, plain
 from safescreen.status import Status
 
 
@@ -24,11 +26,7 @@ def fit(
 
     Ctrl-C ends the search and keeps the best model so far.
     """
-    import safescreen as ss
-    from safescreen.cli.inputs import load, load_test, make_problem
-    from safescreen.cli.output.files import check_outputs, print_json, show_files
     from safescreen.cli.output.results import Result
-    from safescreen.cli.output.show import introduce, make_console, plain
 
     terms.check()
     search.check()
@@ -41,19 +39,19 @@ def fit(
     solution = ss.solve(problem, **vars(search), progress=not outputs.quiet, certificate=outputs.proof)
     result = Result(loaded, solution, held_out)
     result.show(console)
-    if outputs.model is not None:
-        result.write_model(outputs.model, **search.limits)
-    if outputs.report is not None:
-        ss.report(solution, outputs.report, test=held_out, proof=outputs.proof, title=loaded.title)
-    show_files(console, outputs)
+    write_files(
+        console,
+        outputs,
+        model=lambda path: result.write_model(path, **search.limits),
+        report=lambda path: ss.report(solution, path, test=held_out, proof=outputs.proof, title=loaded.title),
+    )
     if outputs.proof is not None:
         command = plain(_check_command(source, outputs))
         console.print(f"[dim]Check the proof with[/dim] {command}", soft_wrap=True)
     if outputs.json:
         files = {name: getattr(outputs, name) for name in ("model", "proof", "report")}
         print_json({"data": source.data, **result.document(), "files": files, "notes": loaded.data.notes})
-    if solution.status != Status.OPTIMAL:
-        raise typer.Exit(LIMIT_HIT)
+    finish(proved=solution.status == Status.OPTIMAL)
 
 
 def _check_command(source: DataOptions, outputs: OutputOptions) -> str:

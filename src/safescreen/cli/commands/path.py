@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from rich.console import Console
 
-from safescreen.cli.failures import LIMIT_HIT
+import safescreen as ss
+from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only, without
+from safescreen.cli.inputs import load, load_test, make_problem
 from safescreen.cli.options import DataOptions, OutputOptions, RangeOptions, SearchOptions
+from safescreen.cli.output.files import attributes, check_outputs, print_json, write_files, write_plot, write_records
+from safescreen.cli.output.show import introduce, make_console, make_table, plain
+from safescreen.cli.ranges import clipped, parse_path
 from safescreen.status import Status
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from safescreen.cli.inputs import HeldOut, Loaded
-    from safescreen.cli.output.scores import Scores
+    from safescreen.cli.output.results import Result
     from safescreen.path import L0Path
 
 
@@ -32,11 +34,7 @@ def path(
     """
     import numpy as np
 
-    import safescreen as ss
-    from safescreen.cli.inputs import load, load_test, make_problem
-    from safescreen.cli.output.files import check_outputs, print_json, show_files, write_plot, write_records
-    from safescreen.cli.output.show import introduce, make_console
-    from safescreen.cli.ranges import clipped, parse_path
+    from safescreen.cli.output.results import Result
     from safescreen.path import solve_along
 
     varying, fixed = parse_path(terms)
@@ -52,72 +50,58 @@ def path(
     introduce(console, loaded, problem, notes, varying=name)
     solutions = solve_along(problem, name, values, **search.limits, progress=not outputs.quiet)
     found = ss.L0Path(name, np.array(values), tuple(solutions))
-    scores = _scores(found, loaded, held_out)
-    rows = _rows(found, scores)
-    _show(console, found, scores)
-    if outputs.output is not None:
-        write_records(outputs.output, rows)
-    if outputs.plot is not None:
-        write_plot(outputs.plot, lambda: ss.PathDisplay.from_path(found))
-    if outputs.report is not None:
-        ss.report(found, outputs.report, test=held_out, title=loaded.title)
-    show_files(console, outputs)
+    results = [Result(loaded, solution, held_out) for solution in found]
+    rows = _rows(found, results)
+    _show(console, found, results)
+    write_files(
+        console,
+        outputs,
+        output=lambda path: write_records(path, rows),
+        plot=lambda path: write_plot(path, ss.PathDisplay.from_path, found),
+        report=lambda path: ss.report(found, path, test=held_out, title=loaded.title),
+    )
     if outputs.json:
         print_json({"parameter": name, "points": rows, "notes": notes})
-    if any(status != Status.OPTIMAL for status in found.statuses):
-        raise typer.Exit(LIMIT_HIT)
+    finish(proved=all(status == Status.OPTIMAL for status in found.statuses))
 
 
-def _scores(found: L0Path, loaded: Loaded, held_out: HeldOut | None) -> dict[str, list[Scores]]:
-    """Scores of every model, on the training data and on held-out data."""
-    from safescreen.cli.output.results import Result
-
-    models = [Result(loaded, solution, held_out).scores for solution in found]
-    return {what: [scores[what] for scores in models] for what in models[0]}
-
-
-def _rows(found: L0Path, scores: dict[str, list[Scores]]) -> list[dict[str, Any]]:
+def _rows(found: L0Path, results: list[Result]) -> list[dict[str, Any]]:
     """One record per point."""
+    names = ("intercept", "objective", "lower_bound", "gap", "status", "nodes", "seconds")
     rows = []
-    for i, (value, solution) in enumerate(zip(found.values.tolist(), found, strict=True)):
+    for value, result, percent in zip(found.values.tolist(), results, found.screened_percent.tolist(), strict=True):
+        solution = result.solution
         row = {
             found.parameter: value,
             "n_features": solution.support.size,
             "features": "; ".join(solution.feature_names),
-            "intercept": solution.intercept,
-            "objective": solution.objective,
-            "lower_bound": solution.lower_bound,
-            "gap": solution.gap,
-            "status": solution.status,
-            "nodes": solution.nodes,
-            "seconds": solution.seconds,
-            "screened_percent": float(found.screened_percent[i]),
+            **attributes(solution, *names),
+            "screened_percent": percent,
         }
-        for what, points in scores.items():
-            row[f"{what}_accuracy"], row[f"{what}_auc"] = points[i]
+        for what, scores in result.scores.items():
+            row[f"{what}_accuracy"], row[f"{what}_auc"] = scores
         rows.append(row)
     return rows
 
 
-def _show(console: Console, found: L0Path, scores: dict[str, list[Scores]]) -> None:
+def _show(console: Console, found: L0Path, results: list[Result]) -> None:
     """One line per point: what changes from one to the next is what people look for."""
-    from safescreen.cli.output.show import make_table, plain
-
-    what = "held_out" if "held_out" in scores else "training"
+    held_out = "held_out" in results[0].scores
     sized = found.parameter != "k"
     names = [found.parameter, *(["size"] if sized else []), "objective", "gap %"]
-    names += ["AUC" if what == "training" else "test AUC", "sec."]
+    names += ["test AUC" if held_out else "AUC", "sec."]
     table = make_table({**dict.fromkeys(names, "number"), "features (+ new, - gone)": "text"})
     before: list[str] = []
-    for value, solution, score in zip(found.values.tolist(), found, scores[what], strict=True):
-        chosen = solution.feature_names
+    for value, result in zip(found.values.tolist(), results, strict=True):
+        solution, chosen = result.solution, result.solution.feature_names
         changes = [f"+{name}" for name in chosen if name not in before]
         changes += [f"-{name}" for name in sorted(before) if name not in chosen]
         before = chosen
         gap = f"{100.0 * solution.gap:.3f}"
         row = [f"{value:g}", *([str(len(chosen))] if sized else []), f"{solution.objective:.6f}"]
-        row += [gap if solution.status == Status.OPTIMAL else f"[yellow]{gap}[/yellow]", f"{score.auc:.4f}"]
-        table.add_row(*row, f"{solution.seconds:.2f}", plain(", ".join(changes)))
+        row += [gap if solution.status == Status.OPTIMAL else f"[yellow]{gap}[/yellow]"]
+        row += [f"{result.scores['held_out' if held_out else 'training'].auc:.4f}", f"{solution.seconds:.2f}"]
+        table.add_row(*row, plain(", ".join(changes)))
     console.print(table)
     open_points = sum(status != Status.OPTIMAL for status in found.statuses)
     if open_points:

@@ -9,6 +9,9 @@ import typer
 
 from safescreen.cli.grouping import expand, only
 from safescreen.cli.options import DataOptions, OutputOptions
+from safescreen.cli.output.files import check_outputs, print_json, write_csv
+from safescreen.cli.output.show import make_console, show_notes
+from safescreen.text import count, listed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +37,6 @@ def predict(
     Columns are found by name; only those that the model uses are needed. What fit did about missing values and
     categories is done again.
     """
-    from safescreen.cli.output.files import check_outputs, print_json, write_csv
-    from safescreen.cli.output.show import make_console, show_notes
     from safescreen.records import Record
     from safescreen.tables import check_readable, read_table
 
@@ -112,8 +113,6 @@ def _rows(
 
 def _notes(record: Record, encoding: Encoding, table: Table, known: npt.NDArray[np.bool_]) -> list[str]:
     """What a user should know about these predictions."""
-    from safescreen.text import count, listed
-
     notes = []
     if encoding.named and table.named and record.feature_names is not None:
         reading = encoding.reading

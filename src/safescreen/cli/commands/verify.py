@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
-from safescreen.cli.failures import LIMIT_HIT
+import safescreen as ss
+from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only, without
+from safescreen.cli.inputs import load
 from safescreen.cli.options import DataOptions, OutputOptions
+from safescreen.cli.output.files import attributes, print_json
+from safescreen.cli.output.show import grid, make_console, plain, show_notes
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from safescreen.tables import Reading
     from safescreen.verification import Verification
 
@@ -38,10 +41,6 @@ def verify(
 
     The data are read as for fit, so the options about them must be the same.
     """
-    import safescreen as ss
-    from safescreen.cli.inputs import load
-    from safescreen.cli.output.files import print_json
-    from safescreen.cli.output.show import make_console, show_notes
     from safescreen.tables import check_readable
 
     check_readable(proof)
@@ -52,9 +51,8 @@ def verify(
     _show(console, result)
     if outputs.json:
         names = ("valid", "problem", "objective", "lower_bound", "gap", "leaves", "nodes", "seconds", "reason")
-        print_json({name: getattr(result, name) for name in names})
-    if not result.valid:
-        raise typer.Exit(LIMIT_HIT)
+        print_json(attributes(result, *names))
+    finish(proved=result.valid)
 
 
 def _reading_of(model: Path, target: str | None) -> Reading:
@@ -71,8 +69,6 @@ def _reading_of(model: Path, target: str | None) -> Reading:
 
 
 def _show(console: Console, result: Verification) -> None:
-    from safescreen.cli.output.show import grid, plain
-
     if not result.valid:
         console.print(f"[bold red]The proof does not hold[/bold red]: {plain(result.reason)}")
         console.print("[dim]The data must be the same, and be read with the same options, as for fit.[/dim]")

@@ -50,20 +50,23 @@ def check_files(files: dict[str, Path], *inputs: str | None) -> None:
         taken[path.resolve()] = f"the file of --{name}"
 
 
-def show_files(console: Console, outputs: OutputOptions, output: str = "table") -> None:
-    """What was written where."""
-    nouns = {"output": output, "plot": "picture"}
+def write_files(
+    console: Console, outputs: OutputOptions, table: str = "table", **writers: Callable[[Path], object]
+) -> None:
+    """Write the files asked for, and say where they are; what has no writer has been written on the way."""
+    nouns = {"output": table, "plot": "picture"}
     for name, path in outputs.files.items():
-        noun = nouns.get(name, name).capitalize()
-        console.print(f"{noun} written to [bold]{plain(path)}[/bold]", soft_wrap=True)
+        if name in writers:
+            writers[name](path)
+        console.print(f"{nouns.get(name, name).capitalize()} written to [bold]{plain(path)}[/bold]", soft_wrap=True)
 
 
-def write_plot(path: Path, display: Callable[[], Any]) -> None:
-    """Draw a display into a file, without a window."""
+def write_plot(path: Path, display: Callable[[Any], Any], shown: object) -> None:
+    """Draw something into a file, without a window."""
     import matplotlib
 
     matplotlib.use("Agg")
-    figure = display().figure_
+    figure = display(shown).figure_
     with write_whole(path) as temporary:
         figure.savefig(temporary, dpi=150, bbox_inches="tight")
 
@@ -84,6 +87,11 @@ def write_csv(path: Path | None, header: Sequence[str], rows: Iterable[Sequence[
 def write_records(path: Path, records: list[dict[str, Any]]) -> None:
     """Write records that have the same keys as a table."""
     write_csv(path, list(records[0]), [list(record.values()) for record in records])
+
+
+def attributes(found: object, *names: str) -> dict[str, Any]:
+    """Some attributes of a result, for other programs."""
+    return {name: getattr(found, name) for name in names}
 
 
 def print_json(document: dict[str, Any]) -> None:

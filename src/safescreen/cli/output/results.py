@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen.cli.inputs import Loaded
+from safescreen.cli.output.files import attributes
 from safescreen.cli.output.scores import Scores, linear_predictor, score
 from safescreen.cli.output.show import features_table, grid, result_rows, score_row, screening_line
 from safescreen.records import Record
 from safescreen.status import Status
+from safescreen.terms import Terms
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,18 +79,8 @@ class Result:
         solution, problem = self.solution, self.solution.problem
         return {
             "target": self.loaded.target,
-            "classes": problem.classes,
-            "n_samples": problem.n_samples,
-            "n_features": problem.n_features,
-            "k": problem.k,
-            "mu": problem.mu,
-            "gamma": problem.gamma,
-            "status": solution.status,
-            "objective": solution.objective,
-            "lower_bound": solution.lower_bound,
-            "gap": solution.gap,
-            "nodes": solution.nodes,
-            "seconds": solution.seconds,
+            **attributes(problem, "classes", "n_samples", "n_features", *Terms.names()),
+            **attributes(solution, "status", "objective", "lower_bound", "gap", "nodes", "seconds"),
             "screening": None if solution.screening is None else screening_document(solution.screening),
             "features": self._features(),
             "intercept": solution.intercept,

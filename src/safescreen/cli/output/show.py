@@ -71,30 +71,22 @@ def show_notes(console: Console, notes: Iterable[str]) -> None:
 
 
 def _question(loaded: Loaded, problem: Problem, varying: str) -> str:
-    """What is asked of the data, in words."""
-    which, verb = f"Which of {problem.n_features:,} features", "predict"
-    price, each = "", f", for each {varying}" if varying else ""
-    if not varying and problem.k < problem.n_features:
-        which, verb = f"Which {problem.k} of {problem.n_features:,} features", "predicts" if problem.k == 1 else verb
-        price = f" at a price of {problem.mu:g} each" if problem.mu > 0.0 else ""
-    elif not varying and problem.mu > 0.0:
-        price = f", at a price of {problem.mu:g} each,"
+    """What is asked of the data."""
+    limited = not varying and problem.k < problem.n_features
+    which = f"Which {problem.k} of" if limited else "Which of"
+    verb = "predicts" if limited and problem.k == 1 else "predict"
     aim = plain(f"{loaded.target} = {problem.classes[1]}")
-    return f"[bold]{which}[/bold]{price} best {verb} [bold]{aim}[/bold]{each}? ({problem.n_samples:,} rows)"
+    each = f", for each {varying}" if varying else ""
+    return (
+        f"[bold]{which} {problem.n_features:,} features[/bold] best {verb} [bold]{aim}[/bold]{each}? "
+        f"({problem.n_samples:,} rows)"
+    )
 
 
-def _terms(problem: Problem, without: str) -> str:
-    """The rest of the problem, but for a parameter that varies."""
-    parts = {
-        "k": f"at most {problem.k} features" if without and problem.k < problem.n_features else "",
-        "mu": f"mu = {problem.mu:g}" if without and problem.mu > 0.0 else "",
-        "gamma": f"gamma = {problem.gamma:g}",
-        "scaling": "standardised" if problem.standardize else "not standardised",
-        "intercept": "with intercept" if problem.fit_intercept else "without intercept",
-        "include": f"{problem.include.size} included beforehand" if problem.include.size else "",
-        "weights": "weighted" if problem.weights.min() < problem.weights.max() else "",
-    }
-    return f"[dim]{', '.join(part for name, part in parts.items() if part and name != without)}[/dim]"
+def _terms(problem: Problem, varying: str) -> str:
+    """Under which terms it is asked, but for the one that varies."""
+    weighted = ", weighted" if problem.weights.min() < problem.weights.max() else ""
+    return f"[dim]{problem.terms.describe(without=varying)}{weighted}[/dim]"
 
 
 def screening_line(screening: Screening, seconds: bool = True) -> str:
