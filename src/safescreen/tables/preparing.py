@@ -15,7 +15,7 @@ from safescreen.text import count, listed, nearest
 
 from .encoding import BoolArray, Encoding, Input, Reading, columns_with_gaps, examples
 from .filling import CategoryGaps, Gaps, coded, medians, most_frequent
-from .table import Table, default_names
+from .table import Table, default_names, whole
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _MANY = 20  # categories of which a column may always have so many
@@ -121,7 +121,7 @@ def _find_labels(table: Table, reading: Reading) -> tuple[npt.NDArray[Any], int 
     if place in table.texts:
         return _parsed_labels(table.texts[place]), place
     values = table.matrix[:, [place]].toarray().ravel() if sparse.issparse(table.matrix) else table.matrix[:, place]
-    return _whole(np.asarray(values)), place
+    return whole(np.asarray(values)), place
 
 
 def _no_target(table: Table) -> str:
@@ -144,16 +144,9 @@ def _parsed_labels(values: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
     try:
         if any("_" in word for word in words):
             raise ValueError
-        return _whole(np.array([float(word) for word in words]))
+        return whole(np.array([float(word) for word in words]))
     except ValueError:
         return np.array(words, dtype=np.str_)
-
-
-def _whole(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Whole numbers as integers, so that labels look as they did in the file."""
-    if values.dtype.kind != "f" or not np.isfinite(values).all() or (values != np.floor(values)).any():
-        return values
-    return values.astype(np.int64) if np.abs(values).max(initial=0.0) < 2**53 else values
 
 
 def is_missing(labels: npt.NDArray[Any]) -> BoolArray:
@@ -289,7 +282,7 @@ def _rows_without(table: Table, reading: Reading, what: str, values: npt.NDArray
 
 def _settled(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Labels in a type of their own, now that none is missing."""
-    return np.array(labels.tolist()) if labels.dtype.kind == "O" else _whole(labels)
+    return np.array(labels.tolist()) if labels.dtype.kind == "O" else whole(labels)
 
 
 def _filled(table: Table, encoding: Encoding, matrix: Any) -> tuple[Encoding, Any, Gaps]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from safescreen.text import count, nearest
 
+FloatArray = npt.NDArray[np.float64]
 Texts = npt.NDArray[np.object_]
 
 
@@ -86,3 +88,19 @@ class Table:
 def default_names(n_columns: int, first: int = 0) -> list[str]:
     """Names for columns that have none."""
     return [f"x{j}" for j in range(first, first + n_columns)]
+
+
+def spread(numbers: FloatArray, places: Sequence[int], n_columns: int) -> FloatArray:
+    """Numbers in their columns, NaN in the columns of text."""
+    if len(places) == n_columns:
+        return numbers
+    matrix = np.full((len(numbers), n_columns), np.nan, order="F")
+    matrix[:, places] = numbers
+    return matrix
+
+
+def whole(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Whole numbers as integers, so that labels look as they did in the file."""
+    if values.dtype.kind != "f" or not np.isfinite(values).all() or (values != np.floor(values)).any():
+        return values
+    return values.astype(np.int64) if np.abs(values).max(initial=0.0) < 2**53 else values
