@@ -32,8 +32,9 @@ def predict(
     Columns are found by name; only those that the model uses are needed. What fit did about missing values and
     categories is done again.
     """
+    from ..files import check_readable
     from ..records import Record
-    from ..tables import check_readable, read_table
+    from ..tables import read_table
     from .outputs import check_outputs, print_json, write_csv
     from .show import make_console, show_notes
 

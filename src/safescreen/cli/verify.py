@@ -38,7 +38,7 @@ def verify(
     """
     import safescreen as ss
 
-    from ..tables import check_readable
+    from ..files import check_readable
     from .failures import LIMIT_HIT
     from .inputs import load, reading_from
     from .outputs import print_json
@@ -62,8 +62,9 @@ def _reading_of(model: Path, target: str | None) -> Any:
     """How a model's training data were read."""
     from dataclasses import replace
 
+    from ..files import check_readable
     from ..records import Record
-    from ..tables import Encoding, check_readable
+    from ..tables import Encoding
 
     check_readable(model)
     record = Record.read(model)
