@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files: those that are not there, and new ones that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from safescreen.text import nearest
 
 
 @contextmanager
@@ -58,3 +60,15 @@ def _flush(path: Path) -> None:
     """Have the content on the disk before the name, so that a power cut leaves the old file or the new one."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
+
+
+def check_readable(path: Path) -> None:
+    """One sentence for files that are not there."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, but a file with data is needed.")
+    if not path.exists():
+        folder = path.parent
+        names = [entry.name for entry in folder.iterdir() if entry.is_file()] if folder.is_dir() else []
+        similar = nearest(path.name, names, cutoff=0.75)
+        hint = f": did you mean {str(folder / similar)!r}?" if similar else "."
+        raise ValueError(f"{path} does not exist{hint}")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from .encoding import Encoding, Input, Reading
-from .preparing import Prepared, is_missing, prepare, target_labels
-from .source import Source, check_readable, kind_of
-from .table import Table, default_names
+from safescreen.tables.encoding import Encoding, Input, Reading
+from safescreen.tables.preparing import Prepared, is_missing, prepare, target_labels
+from safescreen.tables.source import Source, kind_of
+from safescreen.tables.table import Table, default_names
 
 __all__ = [
     "Encoding",
@@ -20,7 +20,6 @@ __all__ = [
     "Reading",
     "Source",
     "Table",
-    "check_readable",
     "column_names",
     "default_names",
     "is_missing",
@@ -54,18 +53,18 @@ def read_table(
     source = Source(path)
     kind = kind_of(source)
     if kind == "npz":
-        from .archives import read_archive
+        from safescreen.tables.archives import read_archive
 
         return read_archive(source)
     if kind != "text":
-        from .arrow import read_arrow
+        from safescreen.tables.arrow import read_arrow
 
         return read_arrow(source, kind)
-    from .svmlight import looks_like_svmlight, read_svmlight
+    from safescreen.tables.svmlight import looks_like_svmlight, read_svmlight
 
     if looks_like_svmlight(source):
         return read_svmlight(source, first_index)
-    from .text import read_text
+    from safescreen.tables.text import read_text
 
     return read_text(source, header, labels)
 
@@ -75,6 +74,6 @@ def column_names(path: str) -> list[str]:
     source = Source(path)
     if kind_of(source) != "text":
         return read_table(path).names
-    from .text import read_names
+    from safescreen.tables.text import read_names
 
     return read_names(source)

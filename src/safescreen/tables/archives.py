@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .source import FORMATS, Source
-from .table import Table, default_names
+from safescreen.tables.source import FORMATS, Source
+from safescreen.tables.table import Table, default_names
 
 _MATRIX_NAMES = ("X", "x", "data", "arr_0")
 _ABOUT_COLUMNS = ("feature_names", "classes")

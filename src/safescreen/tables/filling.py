@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .encoding import BoolArray, columns_with_gaps
+from safescreen.tables.encoding import BoolArray, columns_with_gaps
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]

@@ -11,6 +11,7 @@ from safescreen.cli.grouping import expand, only
 from safescreen.cli.options import DataOptions, OutputOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_csv
 from safescreen.cli.output.show import make_console, show_notes
+from safescreen.files import check_readable
 from safescreen.text import count, listed
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def predict(
     categories is done again.
     """
     from safescreen.records import Record
-    from safescreen.tables import check_readable, read_table
+    from safescreen.tables import read_table
 
     check_readable(model)
     check_outputs(outputs, source.data, str(model))

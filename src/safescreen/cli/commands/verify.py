@@ -16,6 +16,7 @@ from safescreen.cli.inputs import load
 from safescreen.cli.options import DataOptions, OutputOptions
 from safescreen.cli.output.files import attributes, print_json
 from safescreen.cli.output.show import grid, make_console, plain, show_notes
+from safescreen.files import check_readable
 
 if TYPE_CHECKING:
     from safescreen.tables import Reading
@@ -41,8 +42,6 @@ def verify(
 
     The data are read as for fit, so the options about them must be the same.
     """
-    from safescreen.tables import check_readable
-
     check_readable(proof)
     loaded = load(source.data, source.reading() if model is None else _reading_of(model, source.target))
     result = ss.verify(proof, loaded.data.X, loaded.data.y, loaded.data.weights)
@@ -58,7 +57,7 @@ def verify(
 def _reading_of(model: Path, target: str | None) -> Reading:
     """How a model's training data were read."""
     from safescreen.records import Record
-    from safescreen.tables import Encoding, check_readable
+    from safescreen.tables import Encoding
 
     check_readable(model)
     record = Record.read(model)
