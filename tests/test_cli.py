@@ -379,14 +379,13 @@ def test_odds_ratios_and_scores(folder, monkeypatch, options):
 def test_auc_with_ties_and_weights():
     from sklearn.metrics import roc_auc_score
 
-    from safescreen.cli.output.scores import score
+    from safescreen.prediction import accuracy, auc
 
     rng = np.random.default_rng(0)
     log_odds, y, w = rng.integers(-3, 4, 200).astype(float), rng.random(200) < 0.4, rng.random(200)
-    found = score(log_odds, y, w)
-    assert found.auc == pytest.approx(roc_auc_score(y, log_odds, sample_weight=w))
-    assert found.accuracy == pytest.approx(np.average((log_odds > 0) == y, weights=w))
-    assert np.isnan(score(log_odds, np.ones(200, dtype=bool)).auc)
+    assert auc(log_odds, y, w) == pytest.approx(roc_auc_score(y, log_odds, sample_weight=w))
+    assert accuracy(log_odds, y, w) == pytest.approx(np.average((log_odds > 0) == y, weights=w))
+    assert np.isnan(auc(log_odds, np.ones(200, dtype=bool)))
 
 
 def test_standard_input(folder, monkeypatch):

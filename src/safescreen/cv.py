@@ -24,6 +24,7 @@ from sklearn.utils.validation import validate_data
 from safescreen.design import FloatArray, IndexArray
 from safescreen.estimators import DEFAULT_BUDGET, L0LogisticRegression, check_binary, make_problem
 from safescreen.path import checked_values, is_sequence, solve_along
+from safescreen.prediction import log_loss
 from safescreen.solution import Solution
 from safescreen.status import Status
 from safescreen.terms import Features, Terms
@@ -324,9 +325,7 @@ def _log_loss_scorer(
     model: L0LogisticRegression, X: Any, y: npt.NDArray[Any], sample_weight: FloatArray | None = None
 ) -> float:
     """The mean log-likelihood: defined for folds with one class, and finite for confident mistakes."""
-    log_odds = model.decision_function(X)
-    losses = np.logaddexp(0.0, np.where(y == model.classes_[1], -log_odds, log_odds))
-    return -float(np.average(losses, weights=sample_weight))
+    return -log_loss(model.decision_function(X), y == model.classes_[1], sample_weight)
 
 
 def _tabulate(grid: _Grid, folds: list[_Fold]) -> dict[str, Any]:

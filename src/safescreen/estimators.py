@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
@@ -21,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from safescreen.design import BoolArray, FloatArray, IndexArray
+from safescreen.prediction import linear_predictor, probabilities
 from safescreen.problem import Problem
 from safescreen.screening import Screening, screen
 from safescreen.search import solve
@@ -193,7 +193,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        return _linear_predictor(X, self.coef_[0], float(self.intercept_[0]))
+        return linear_predictor(X, self.coef_[0], float(self.intercept_[0]))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The more probable label of each sample.
@@ -224,8 +224,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ndarray of shape (n_samples, 2)
             Each one accurate even when it is tiny.
         """
-        log_odds = self.decision_function(X)
-        return np.column_stack((expit(-log_odds), expit(log_odds)))
+        return probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of the probabilities, finite even where a probability underflows.
@@ -454,14 +453,6 @@ def _class_factors(class_weight: Any, y: npt.NDArray[Any], weights: FloatArray) 
         totals = np.bincount(codes, weights=weights, minlength=classes.size)
         factors = np.divide(1.0, totals, out=np.zeros(classes.size), where=totals > 0.0)
     return factors[codes]
-
-
-def _linear_predictor(X: Any, coef: FloatArray, intercept: float) -> FloatArray:
-    """``X @ coef + intercept``, reading only the columns a dense ``X`` needs."""
-    if not isinstance(X, np.ndarray):
-        return np.asarray(X @ coef + intercept, dtype=np.float64)
-    support = np.flatnonzero(coef)
-    return np.asarray(X[:, support] @ coef[support] + intercept, dtype=np.float64)
 
 
 def _mask(indices: IndexArray, size: int) -> BoolArray:

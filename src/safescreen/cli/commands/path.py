@@ -11,7 +11,7 @@ from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.inputs import load, load_test, make_problem
 from safescreen.cli.options import DataOptions, OutputOptions, RangeOptions, SearchOptions
-from safescreen.cli.output.files import attributes, check_outputs, print_json, write_files, write_plot, write_records
+from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
 from safescreen.cli.output.show import introduce, make_console, make_table, plain
 from safescreen.cli.ranges import clipped, parse_path
 from safescreen.status import Status
@@ -67,21 +67,12 @@ def path(
 
 def _rows(found: L0Path, results: list[Result]) -> list[dict[str, Any]]:
     """One record per point."""
-    names = ("intercept", "objective", "lower_bound", "gap", "status", "nodes", "seconds")
-    rows = []
-    for value, result, percent in zip(found.values.tolist(), results, found.screened_percent.tolist(), strict=True):
-        solution = result.solution
-        row = {
-            found.parameter: value,
-            "n_features": solution.support.size,
-            "features": "; ".join(solution.feature_names),
-            **attributes(solution, *names),
-            "screened_percent": percent,
-        }
-        for what, scores in result.scores.items():
-            row[f"{what}_accuracy"], row[f"{what}_auc"] = scores
-        rows.append(row)
-    return rows
+    frame = found.to_frame()
+    frame["features"] = ["; ".join(names) for names in frame["features"]]
+    for what in results[0].scores:
+        frame[f"{what}_accuracy"] = [result.scores[what].accuracy for result in results]
+        frame[f"{what}_auc"] = [result.scores[what].auc for result in results]
+    return list(frame.reset_index().to_dict("records"))
 
 
 def _show(console: Console, found: L0Path, results: list[Result]) -> None:

@@ -6,15 +6,14 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.cli.inputs import Loaded
 from safescreen.cli.output.files import attributes
-from safescreen.cli.output.scores import Scores, linear_predictor, score
-from safescreen.cli.output.show import features_table, grid, result_rows, score_row, screening_line
+from safescreen.cli.output.show import features_table, grid, result_rows, screening_line
+from safescreen.prediction import accuracy, auc, linear_predictor
 from safescreen.records import Record
 from safescreen.status import Status
 from safescreen.terms import Terms
@@ -22,8 +21,20 @@ from safescreen.terms import Terms
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from safescreen.cli.inputs import HeldOut, Loaded
     from safescreen.screening import Screening
     from safescreen.solution import Solution
+
+
+class Scores(NamedTuple):
+    """Share of labels predicted correctly, and area under the ROC curve (NaN with one class)."""
+
+    accuracy: float
+    auc: float
+
+    def __str__(self) -> str:
+        area = "undefined" if math.isnan(self.auc) else f"{self.auc:.4f}"
+        return f"accuracy {100.0 * self.accuracy:.1f} %, AUC {area}"
 
 
 @dataclass(frozen=True)
@@ -32,16 +43,21 @@ class Result:
 
     loaded: Loaded
     solution: Solution
-    held_out: tuple[Any, npt.NDArray[Any]] | None = None
+    held_out: HeldOut | None = None
 
     @cached_property
     def scores(self) -> dict[str, Scores]:
         """How well the model predicts, on each set of data."""
         data = self.loaded.data
-        sets = {"training": (data.X, data.y, data.weights)}
+        scores = {"training": self._score(data.X, data.y, data.weights)}
         if self.held_out is not None:
-            sets["held_out"] = (*self.held_out, None)
-        return {what: score_of(self.solution, *values) for what, values in sets.items()}
+            scores["held_out"] = self._score(*self.held_out)
+        return scores
+
+    def _score(self, X: Any, y: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None = None) -> Scores:
+        log_odds = linear_predictor(X, self.solution.coef, self.solution.intercept)
+        positive = np.asarray(y == self.solution.problem.classes[1])
+        return Scores(accuracy(log_odds, positive, weights), auc(log_odds, positive, weights))
 
     @cached_property
     def spreads(self) -> npt.NDArray[np.float64]:
@@ -59,7 +75,7 @@ class Result:
         if solution.screening is not None:
             console.print(screening_line(solution.screening, seconds=False))
         console.print(features_table(solution, self.spreads))
-        rows = result_rows(solution) | {what.replace("_", " "): score_row(found) for what, found in self.scores.items()}
+        rows = result_rows(solution) | {what.replace("_", " "): str(found) for what, found in self.scores.items()}
         console.print(grid(rows, align="left"))
         if solution.status != Status.OPTIMAL:
             console.print(
@@ -105,9 +121,3 @@ def screening_document(screening: Screening) -> dict[str, Any]:
     """What screening decided, for other programs."""
     counts = {name: getattr(screening, name).size for name in ("excluded", "included", "undecided")}
     return {**counts, "percent": screening.percent}
-
-
-def score_of(solution: Solution, X: Any, y: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None = None) -> Scores:
-    """How well a solution predicts the labels of some data."""
-    log_odds = linear_predictor(X, solution.coef[solution.support], solution.support, solution.intercept)
-    return score(log_odds, np.asarray(y == solution.problem.classes[1]), weights)

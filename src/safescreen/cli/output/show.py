@@ -14,7 +14,6 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from safescreen.cli.inputs import Loaded
-    from safescreen.cli.output.scores import Scores
     from safescreen.problem import Problem
     from safescreen.screening import Screening
     from safescreen.solution import Solution
@@ -125,9 +124,3 @@ def result_rows(solution: Solution) -> dict[str, str]:
         "nodes": f"{solution.nodes:,}",
         "seconds": f"{solution.seconds:.2f}",
     }
-
-
-def score_row(scores: Scores) -> str:
-    """Two numbers that people ask for."""
-    auc = "undefined" if math.isnan(scores.auc) else f"{scores.auc:.4f}"
-    return f"accuracy {100.0 * scores.accuracy:.1f} %, AUC {auc}"
