@@ -190,7 +190,7 @@ def test_tour_fit(fitted, folder):
     assert fitted.stderr == ""
     out = fitted.stdout
     assert "Which 4 of 13 features best predict diagnosis = malignant? (400 rows)" in out
-    assert "gamma = 10, standardised, with intercept, weighted" in out
+    assert "k=4, gamma=10, with intercept, standardised, weighted" in out
     assert re.search(r"Screened: \d+ out, \d+ in, \d+ undecided", out)
     assert re.search(r"status\s+optimal", out)
     assert number("objective", out) >= number("safe lower bound", out) > 0.0

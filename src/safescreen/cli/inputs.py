@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from safescreen.files import check_readable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from safescreen.problem import Problem
-    from safescreen.tables import Prepared, Reading, Table
+    from safescreen.records import Record
+    from safescreen.tables import Encoding, Prepared, Reading, Table
 
     HeldOut = tuple[Any, npt.NDArray[Any]]
 
@@ -108,17 +112,24 @@ def _role(loaded: Loaded, place: int) -> str:
     return "excluded"
 
 
+def read_new(path: str, encoding: Encoding, labels: Sequence[str] = ()) -> Table:
+    """A file with new data, read as the training data were."""
+    from safescreen.tables import read_table
+
+    labels = (*labels, *encoding.categorical)
+    return read_table(path, header=encoding.reading.header, labels=labels, first_index=encoding.first_index)
+
+
 def load_test(path: str | None, loaded: Loaded) -> HeldOut | None:
     """Held-out data, treated as the training data were; None if there is no such file."""
     if path is None:
         return None
     import numpy as np
 
-    from safescreen.tables import is_missing, read_table, target_labels
+    from safescreen.tables import is_missing, target_labels
 
     encoding = loaded.data.encoding
-    labels = (*encoding.reading.labels, *encoding.categorical)
-    table = read_table(path, header=encoding.reading.header, labels=labels, first_index=encoding.first_index)
+    table = read_new(path, encoding, encoding.reading.labels)
     X, missing = encoding.apply(table)
     y = target_labels(table, encoding)
     gone = missing | is_missing(y)
@@ -130,3 +141,23 @@ def load_test(path: str | None, loaded: Loaded) -> HeldOut | None:
         found = f"the label {strange[0]!r}, which the training data do not have" if strange else "no rows with labels"
         raise ValueError(f"{path} has {found}.")
     return X, y
+
+
+def read_model(path: Path) -> tuple[Record, Encoding]:
+    """A model file, and how to find its features; a model fitted in Python wants them as they are."""
+    from safescreen.records import Record
+    from safescreen.tables import Encoding, Input, default_names
+
+    check_readable(path)
+    record = Record.read(path)
+    if record.encoding is None:
+        names = default_names(record.n_features) if record.feature_names is None else record.feature_names.tolist()
+        inputs = tuple(Input(names[j], j) for j in record.support.tolist())
+        return record, Encoding(inputs, record.feature_names is not None, record.n_features)
+    try:
+        encoding = Encoding.from_json(record.encoding)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ValueError(f"{path} cannot be loaded: it is damaged (its encoding cannot be read).") from None
+    if len(encoding.inputs) != record.support.size:
+        raise ValueError(f"{path} cannot be loaded: it is damaged (its encoding has the wrong length).")
+    return record, encoding

@@ -30,38 +30,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValidationOptions:
-    """How candidates are compared."""
+    """How candidates are compared, under the names that the estimator has for it."""
 
     panel: ClassVar[str] = SearchOptions.panel
 
-    folds: Annotated[int, typer.Option(help="Number of folds.")] = 5
+    cv: Annotated[int, typer.Option("--folds", help="Number of folds.")] = 5
     scoring: Annotated[str, typer.Option(help="What to maximise, in scikit-learn's words.")] = "neg_log_loss"
     one_standard_error: Annotated[
         bool,
         typer.Option("--one-standard-error", help="The simplest model within one standard error of the best."),
     ] = False
-    jobs: Annotated[int, typer.Option(help="Folds at the same time.")] = 1
+    n_jobs: Annotated[int, typer.Option("--jobs", help="Folds at the same time.")] = 1
 
     def check(self) -> None:
         """Refuse what cross-validation would refuse, before any file is read."""
         from sklearn.metrics import get_scorer_names
 
-        if self.folds < 2:
-            raise ValueError(f"--folds is {self.folds}, but must be an integer >= 2.")
-        if self.jobs == 0:
+        if self.cv < 2:
+            raise ValueError(f"--folds is {self.cv}, but must be an integer >= 2.")
+        if self.n_jobs == 0:
             raise ValueError("--jobs is 0, but must be a number of processes, or -1 for all processors.")
         if self.scoring not in get_scorer_names():
             suggestion = nearest(self.scoring, get_scorer_names())
             raise ValueError(f"--scoring is {self.scoring!r}, which is unknown: did you mean {suggestion!r}?")
 
     def asdict(self) -> dict[str, Any]:
-        """The same under the estimator's names."""
-        return {
-            "cv": self.folds,
-            "scoring": None if self.scoring == "neg_log_loss" else self.scoring,
-            "one_standard_error": self.one_standard_error,
-            "n_jobs": self.jobs,
-        }
+        """The same for the estimator, whose own scores are quicker than scikit-learn's."""
+        return {**vars(self), "scoring": None if self.scoring == "neg_log_loss" else self.scoring}
 
 
 @expand
@@ -105,7 +100,7 @@ def cv(
     write_files(
         console,
         outputs,
-        model=lambda path: result.write_model(path, **search.limits),
+        model=lambda path: result.write_model(path, search.limits),
         output=lambda path: write_records(path, rows),
         plot=lambda path: write_plot(path, ss.CVDisplay.from_estimator, chooser),
         report=lambda path: ss.report(chooser, path, title=loaded.title),

@@ -28,21 +28,14 @@ def demo(
     check_files({} if svg is None else {"svg": svg})
     X, y, names = ss.datasets.load_breast_cancer_interactions()
     problem = ss.Problem(X, y, k=k, gamma=gamma, fit_intercept=True, standardize=True, feature_names=names)
-    console = Console(record=svg is not None, width=None if svg is None else 80)
-    console.print(
-        f"[bold]Breast cancer[/bold]: {problem.n_samples} samples, {problem.n_features} features "
-        "(30 and their products)",
-        highlight=False,
-    )
-    console.print(
-        f"Standardised, with intercept, at most k={problem.k} features, gamma={problem.gamma:g}",
-        highlight=False,
-    )
-    screening = ss.screen(problem)
-    console.print(screening_line(screening), highlight=False)
+    console = Console(record=svg is not None, width=None if svg is None else 80, highlight=False)
+    size = f"{problem.n_samples} samples, {problem.n_features} features (30 and their products)"
+    console.print(f"[bold]Breast cancer[/bold]: {size}")
+    console.print(f"Standardised, with intercept, at most k={problem.k} features, gamma={problem.gamma:g}")
+    console.print(screening_line(ss.screen(problem)))
     solution = ss.solve(problem, rel_gap=1e-4)
     console.print(_feature_table(problem, solution))
-    console.print(grid(result_rows(solution)))
+    console.print(grid({"status": solution.status, **result_rows(solution)}))
     if svg is not None:
         with write_whole(svg) as temporary:
             console.save_svg(str(temporary), title="safescreen demo")

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from safescreen.cli.grouping import expand, only
+from safescreen.cli.inputs import read_model, read_new
 from safescreen.cli.options import DataOptions, OutputOptions
-from safescreen.cli.output.files import check_outputs, print_json, write_csv
+from safescreen.cli.output.files import check_outputs, print_json, write_records
 from safescreen.cli.output.show import make_console, show_notes
-from safescreen.files import check_readable
 from safescreen.text import count, listed
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
+    from safescreen.prediction import BoolArray, FloatArray
     from safescreen.records import Record
     from safescreen.tables import Encoding, Table
 
@@ -38,48 +36,21 @@ def predict(
     Columns are found by name; only those that the model uses are needed. What fit did about missing values and
     categories is done again.
     """
-    from safescreen.records import Record
-    from safescreen.tables import read_table
-
-    check_readable(model)
     check_outputs(outputs, source.data, str(model))
-    record = Record.read(model)
-    encoding = _encoding(model, record)
-    header = encoding.reading.header
-    table = read_table(source.data, header=header, labels=encoding.categorical, first_index=encoding.first_index)
+    record, encoding = read_model(model)
+    table = read_new(source.data, encoding)
     log_odds, known = _log_odds(record, encoding, table)
     notes = [*table.notes, *_notes(record, encoding, table, known)]
     notes += [f"The probability is that of the label {record.classes[1]}."] if proba else []
     show_notes(make_console(outputs.quiet, stderr=True), notes)
     rows = _rows(record, log_odds, known, proba)
-    columns = ("index", "label", "probability") if proba else ("index", "label")
     if outputs.json:
-        predictions = [dict(zip(columns, row, strict=True)) for row in rows]
-        print_json({"classes": record.classes, "predictions": predictions})
+        print_json({"classes": record.classes, "predictions": rows})
     if outputs.output is not None or not outputs.silent:
-        write_csv(outputs.output, columns, [["" if value is None else value for value in row] for row in rows])
+        write_records(outputs.output, rows)
 
 
-def _encoding(model: Path, record: Record) -> Encoding:
-    """How to find the chosen features; a model fitted in Python wants them as they are."""
-    from safescreen.tables import Encoding, Input, default_names
-
-    if record.encoding is not None:
-        try:
-            encoding = Encoding.from_json(record.encoding)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise ValueError(f"{model} cannot be loaded: it is damaged (its encoding cannot be read).") from None
-        if len(encoding.inputs) == record.support.size:
-            return encoding
-        raise ValueError(f"{model} cannot be loaded: it is damaged (its encoding has the wrong length).")
-    names = default_names(record.n_features) if record.feature_names is None else record.feature_names.tolist()
-    inputs = tuple(Input(names[j], j) for j in record.support.tolist())
-    return Encoding(inputs, record.feature_names is not None, record.n_features)
-
-
-def _log_odds(
-    record: Record, encoding: Encoding, table: Table
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+def _log_odds(record: Record, encoding: Encoding, table: Table) -> tuple[FloatArray, BoolArray]:
     """Log-odds of the second label, and for which rows they are known."""
     import numpy as np
 
@@ -99,22 +70,19 @@ def _log_odds(
     return log_odds, ~missing
 
 
-def _rows(
-    record: Record, log_odds: npt.NDArray[np.float64], known: npt.NDArray[np.bool_], proba: bool
-) -> list[tuple[Any, ...]]:
+def _rows(record: Record, log_odds: FloatArray, known: BoolArray, proba: bool) -> list[dict[str, Any]]:
     """Index, label and, if wanted, probability; None where values are missing."""
     from safescreen.prediction import probabilities
 
     labels = record.classes[(log_odds > 0.0).astype(int)].tolist()
-    chances = probabilities(log_odds)[:, 1].tolist()
-    rows: list[tuple[Any, ...]] = []
-    for i, (label, chance, ok) in enumerate(zip(labels, chances, known.tolist(), strict=True)):
-        values = (label, chance) if ok else (None, None)
-        rows.append((i, *values) if proba else (i, values[0]))
-    return rows
+    columns = {"label": labels, **({"probability": probabilities(log_odds)[:, 1].tolist()} if proba else {})}
+    return [
+        {"index": i, **{name: values[i] if found else None for name, values in columns.items()}}
+        for i, found in enumerate(known.tolist())
+    ]
 
 
-def _notes(record: Record, encoding: Encoding, table: Table, known: npt.NDArray[np.bool_]) -> list[str]:
+def _notes(record: Record, encoding: Encoding, table: Table, known: BoolArray) -> list[str]:
     """What a user should know about these predictions."""
     notes = []
     if encoding.named and table.named and record.feature_names is not None:

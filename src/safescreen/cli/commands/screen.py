@@ -11,7 +11,14 @@ import safescreen as ss
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.inputs import load, make_problem
 from safescreen.cli.options import DataOptions, OutputOptions, TermOptions
-from safescreen.cli.output.files import attributes, check_outputs, print_json, write_files, write_records
+from safescreen.cli.output.files import (
+    attributes,
+    check_outputs,
+    print_json,
+    screening_document,
+    write_files,
+    write_records,
+)
 from safescreen.cli.output.show import introduce, make_console, make_table, plain, screening_line
 
 if TYPE_CHECKING:
@@ -44,17 +51,17 @@ def screen(
         _show(console, rows, top)
     write_files(console, outputs, table="decisions", output=lambda path: write_records(path, rows))
     if outputs.json:
-        from safescreen.cli.output.results import screening_document
+        print_json({**_document(problem, screening, rows), "notes": loaded.data.notes})
 
-        print_json(
-            {
-                **attributes(problem, "n_samples", "n_features"),
-                **screening_document(screening),
-                **attributes(screening, "lower_bound", "upper_bound", "seconds"),
-                "features": [{"name": row.pop("feature"), **row} for row in rows],
-                "notes": loaded.data.notes,
-            }
-        )
+
+def _document(problem: Problem, screening: Screening, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Everything, for other programs."""
+    return {
+        **attributes(problem, "n_samples", "n_features"),
+        **screening_document(screening),
+        **attributes(screening, "lower_bound", "upper_bound", "seconds"),
+        "features": [{"name": row["feature"], "decision": row["decision"], "margin": row["margin"]} for row in rows],
+    }
 
 
 def _rows(problem: Problem, screening: Screening) -> list[dict[str, Any]]:

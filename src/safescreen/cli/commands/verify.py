@@ -12,10 +12,10 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only, without
-from safescreen.cli.inputs import load
+from safescreen.cli.inputs import load, read_model
 from safescreen.cli.options import DataOptions, OutputOptions
 from safescreen.cli.output.files import attributes, print_json
-from safescreen.cli.output.show import grid, make_console, plain, show_notes
+from safescreen.cli.output.show import grid, make_console, plain, result_rows, show_notes
 from safescreen.files import check_readable
 
 if TYPE_CHECKING:
@@ -56,15 +56,10 @@ def verify(
 
 def _reading_of(model: Path, target: str | None) -> Reading:
     """How a model's training data were read."""
-    from safescreen.records import Record
-    from safescreen.tables import Encoding
-
-    check_readable(model)
-    record = Record.read(model)
+    record, encoding = read_model(model)
     if record.encoding is None:
         raise ValueError(f"--model is {model}, but that model was not fitted on the command line.")
-    reading = Encoding.from_json(record.encoding).reading
-    return reading if target is None else replace(reading, target=target)
+    return encoding.reading if target is None else replace(encoding.reading, target=target)
 
 
 def _show(console: Console, result: Verification) -> None:
@@ -73,13 +68,4 @@ def _show(console: Console, result: Verification) -> None:
         console.print("[dim]The data must be the same, and be read with the same options, as for fit.[/dim]")
         return
     console.print("[bold green]The proof holds[/bold green]: no model is better than the lower bound says.")
-    rows = {
-        "problem": result.problem,
-        "objective": f"{result.objective:.10f}",
-        "lower bound": f"{result.lower_bound:.10f}",
-        "gap": f"{100.0 * result.gap:.4f} %",
-        "leaves": f"{result.leaves:,}",
-        "nodes": f"{result.nodes:,}",
-        "seconds": f"{result.seconds:.2f}",
-    }
-    console.print(grid(rows))
+    console.print(grid({"problem": result.problem, **result_rows(result), "leaves": f"{result.leaves:,}"}))

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from safescreen.cli.options import OutputOptions
+    from safescreen.screening import Screening
 
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -71,27 +72,28 @@ def write_plot(path: Path, display: Callable[[Any], Any], shown: object) -> None
         figure.savefig(temporary, dpi=150, bbox_inches="tight")
 
 
-def write_csv(path: Path | None, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a table to a file, or to standard output."""
+def write_records(path: Path | None, records: list[dict[str, Any]]) -> None:
+    """Write records with the same keys as a table, to a file or to standard output."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    writer = csv.DictWriter(text, records[0] if records else (), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
     if path is None:
         sys.stdout.write(text.getvalue())
-    else:
-        with write_whole(path) as temporary:
-            temporary.write_text(text.getvalue(), encoding="utf-8", newline="")
-
-
-def write_records(path: Path, records: list[dict[str, Any]]) -> None:
-    """Write records that have the same keys as a table."""
-    write_csv(path, list(records[0]), [list(record.values()) for record in records])
+        return
+    with write_whole(path) as temporary:
+        temporary.write_text(text.getvalue(), encoding="utf-8", newline="")
 
 
 def attributes(found: object, *names: str) -> dict[str, Any]:
     """Some attributes of a result, for other programs."""
     return {name: getattr(found, name) for name in names}
+
+
+def screening_document(screening: Screening) -> dict[str, Any]:
+    """What screening decided, for other programs."""
+    counts = {name: getattr(screening, name).size for name in ("excluded", "included", "undecided")}
+    return {**counts, "percent": screening.percent}
 
 
 def print_json(document: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.cli.output.files import attributes
+from safescreen.cli.output.files import attributes, screening_document
 from safescreen.cli.output.show import features_table, grid, result_rows, screening_line
 from safescreen.prediction import accuracy, auc, linear_predictor
 from safescreen.records import Record
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from safescreen.cli.inputs import HeldOut, Loaded
-    from safescreen.screening import Screening
     from safescreen.solution import Solution
 
 
@@ -60,35 +59,41 @@ class Result:
         return Scores(accuracy(log_odds, positive, weights), auc(log_odds, positive, weights))
 
     @cached_property
-    def spreads(self) -> npt.NDArray[np.float64]:
-        """Standard deviations of the chosen features, weighted as the samples are."""
-        problem, support, X = self.solution.problem, self.solution.support, self.loaded.data.X
-        if problem.standardize:
-            return np.asarray(problem.design.scales[support])
-        chosen = X[:, support] if isinstance(X, np.ndarray) else X.tocsc()[:, support].toarray()
-        columns = np.asarray(chosen, dtype=np.float64)
-        return np.asarray(np.sqrt(problem.weights @ (columns - problem.weights @ columns) ** 2))
+    def features(self) -> list[dict[str, Any]]:
+        """The chosen features, and their effects per standard deviation, weighted as the samples are."""
+        problem, support = self.solution.problem, self.solution.support
+        columns = problem.design.columns(support)
+        spreads = np.sqrt(problem.weights @ (columns - problem.weights @ columns) ** 2)
+        effects = self.solution.coef[support] * (problem.design.scales[support] if problem.standardize else spreads)
+        return [
+            {
+                "name": name,
+                "index": j,
+                "coefficient": self.solution.coef[j],
+                "odds_ratio_per_std": math.exp(min(effect, 709.0)),
+                "log_odds_ratio_per_std": effect,
+            }
+            for name, j, effect in zip(self.solution.feature_names, support, effects.tolist(), strict=True)
+        ]
 
     def show(self, console: Console) -> None:
         """The model, how far it is proved, and how well it predicts."""
         solution = self.solution
         if solution.screening is not None:
             console.print(screening_line(solution.screening, seconds=False))
-        console.print(features_table(solution, self.spreads))
-        rows = result_rows(solution) | {what.replace("_", " "): str(found) for what, found in self.scores.items()}
-        console.print(grid(rows, align="left"))
+        console.print(features_table(self.features, solution.intercept))
+        scores = {what.replace("_", " "): str(found) for what, found in self.scores.items()}
+        console.print(grid({"status": solution.status, **result_rows(solution), **scores}, align="left"))
         if solution.status != Status.OPTIMAL:
             console.print(
                 f"[yellow]{solution.status.sentence}[/yellow] This is the best model found, and no model has an "
                 "objective below the lower bound."
             )
 
-    def write_model(self, path: Path, *, rel_gap: float, time_limit: float | None, n_threads: int) -> None:
+    def write_model(self, path: Path, limits: dict[str, Any]) -> None:
         """Write the model file; of the encoding only what the chosen features need."""
         encoding = self.loaded.data.encoding.restricted(self.solution.support.tolist()).to_json()
-        Record.from_solution(
-            self.solution, rel_gap=rel_gap, time_limit=time_limit, n_threads=n_threads, encoding=encoding
-        ).write(path)
+        Record.from_solution(self.solution, **limits, encoding=encoding).write(path)
 
     def document(self) -> dict[str, Any]:
         """Everything, for other programs."""
@@ -98,26 +103,7 @@ class Result:
             **attributes(problem, "classes", "n_samples", "n_features", *Terms.names()),
             **attributes(solution, "status", "objective", "lower_bound", "gap", "nodes", "seconds"),
             "screening": None if solution.screening is None else screening_document(solution.screening),
-            "features": self._features(),
+            "features": self.features,
             "intercept": solution.intercept,
             "scores": {what: found._asdict() for what, found in self.scores.items()},
         }
-
-    def _features(self) -> list[dict[str, Any]]:
-        solution = self.solution
-        chosen = zip(solution.feature_names, solution.support.tolist(), self.spreads.tolist(), strict=True)
-        return [
-            {
-                "name": name,
-                "index": j,
-                "coefficient": solution.coef[j],
-                "odds_ratio_per_std": math.exp(min(float(solution.coef[j]) * spread, 709.0)),
-            }
-            for name, j, spread in chosen
-        ]
-
-
-def screening_document(screening: Screening) -> dict[str, Any]:
-    """What screening decided, for other programs."""
-    counts = {name: getattr(screening, name).size for name in ("excluded", "included", "undecided")}
-    return {**counts, "percent": screening.percent}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from safescreen.problem import Problem
     from safescreen.screening import Screening
     from safescreen.solution import Solution
+    from safescreen.verification import Verification
 
 _COLUMNS: dict[str, dict[str, Any]] = {
     "text": {"overflow": "fold"},
@@ -98,29 +99,23 @@ def screening_line(screening: Screening, seconds: bool = True) -> str:
     )
 
 
-def features_table(solution: Solution, spread: Any) -> Table:
-    """The chosen features, those that matter most first."""
+def features_table(features: list[dict[str, Any]], intercept: float) -> Table:
+    """The chosen features, those that matter most first; huge odds ratios as powers."""
     table = make_table({"chosen feature": "text", "coefficient": "number", "odds ratio per std. dev.": "number"})
-    support, names = solution.support.tolist(), solution.feature_names
-    effects = [solution.coef[j] * s for j, s in zip(support, spread, strict=True)]
-    for i in sorted(range(len(support)), key=lambda i: -abs(effects[i])):
-        table.add_row(plain(names[i]), f"{solution.coef[support[i]]:.4g}", odds_ratio(effects[i]))
-    table.add_row("[dim]intercept[/dim]", f"{solution.intercept:.4g}", "")
+    for feature in sorted(features, key=lambda feature: -abs(feature["log_odds_ratio_per_std"])):
+        effect = feature["log_odds_ratio_per_std"]
+        odds_ratio = f"{math.exp(effect):.4g}" if effect < 700.0 else f"e^{effect:.4g}"
+        table.add_row(plain(feature["name"]), f"{feature['coefficient']:.4g}", odds_ratio)
+    table.add_row("[dim]intercept[/dim]", f"{intercept:.4g}", "")
     return table
 
 
-def odds_ratio(effect: float) -> str:
-    """The factor on the odds; huge ones as powers."""
-    return f"{math.exp(effect):.4g}" if effect < 700.0 else f"e^{effect:.4g}"
-
-
-def result_rows(solution: Solution) -> dict[str, str]:
-    """How good the model is, and how far that is proved."""
+def result_rows(found: Solution | Verification) -> dict[str, str]:
+    """How good a model is, and how far that is proved."""
     return {
-        "status": solution.status,
-        "objective": f"{solution.objective:.10f}",
-        "safe lower bound": f"{solution.lower_bound:.10f}",
-        "gap": f"{100.0 * solution.gap:.4f} %",
-        "nodes": f"{solution.nodes:,}",
-        "seconds": f"{solution.seconds:.2f}",
+        "objective": f"{found.objective:.10f}",
+        "safe lower bound": f"{found.lower_bound:.10f}",
+        "gap": f"{100.0 * found.gap:.4f} %",
+        "nodes": f"{found.nodes:,}",
+        "seconds": f"{found.seconds:.2f}",
     }
