@@ -44,5 +44,17 @@ def auc(log_odds: FloatArray, positive: BoolArray, weights: FloatArray | None = 
     counted = positive if weights is None else positive[weights > 0.0]
     if counted.all() or not counted.any():
         return float("nan")
-    finite = np.clip(log_odds, -_LARGEST, _LARGEST)  # scikit-learn refuses infinite scores, which have their place too
-    return float(roc_auc_score(positive, finite, sample_weight=weights))
+    return float(roc_auc_score(positive, _finite(log_odds), sample_weight=weights))
+
+
+def roc(log_odds: FloatArray, positive: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Rates of false and true positives as the threshold falls, one point per distinct prediction."""
+    from sklearn.metrics import roc_curve
+
+    false, true, _ = roc_curve(positive, _finite(log_odds), drop_intermediate=False)
+    return false, true
+
+
+def _finite(log_odds: FloatArray) -> FloatArray:
+    """Scores in the same order; scikit-learn refuses infinite ones, which have their place at the ends."""
+    return np.clip(log_odds, -_LARGEST, _LARGEST)

@@ -8,43 +8,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import safescreen.reporting.words as words
 from safescreen.formatting.digits import below, compact_below
-from safescreen.formatting.escaping import escaped, plain, script_json, shortened
+from safescreen.formatting.escaping import plain, script_json, shortened
+from safescreen.reporting import markup as html
+from safescreen.reporting.charts import Chart, linear, rank_axis, thinned
+from safescreen.reporting.content import sentences
+from safescreen.reporting.content.features import LABELS, Decision, decisions, deviations, margins, reading_order
+from safescreen.reporting.content.subject import Subject
 from safescreen.solution import Solution
-
-from .charts import Axis, Chart, linear, thinned
-from .markup import LONGEST_NAME, name_html, paragraph, section, table
-from .subject import (
-    CONSTANT,
-    FORBIDDEN,
-    IN,
-    OPEN,
-    OUT,
-    REQUIRED,
-    UNKNOWN,
-    Subject,
-    decisions,
-    deviations,
-    margins,
-    reading_order,
-)
 
 FloatArray = npt.NDArray[np.float64]
 
 FALLBACK_ROWS = 50
 """Features shown where there is no script."""
 
-LABELS = {
-    IN: "proved in",
-    OUT: "ruled out",
-    OPEN: "undecided",
-    REQUIRED: "required",
-    FORBIDDEN: "excluded",
-    CONSTANT: "constant",
-    UNKNOWN: "not screened",
-}
-
+_COLUMNS = (
+    html.Column("Column", look="number"),
+    html.Column("Feature", names_rows=True),
+    html.Column("Proved"),
+    html.Column("Margin", look="number"),
+)
 _NAME_BYTES = 36  # per feature, on average: beyond that long names are cut
 _SMALL_NAMES = 256_000  # bytes of names that never need cutting
 
@@ -52,16 +35,16 @@ _SMALL_NAMES = 256_000  # bytes of names that never need cutting
 def features_section(subject: Subject) -> str:
     """What was ruled out and by how much."""
     solution = subject.solution
-    codes, margin = decisions(solution), margins(solution)
+    letters, margin = decisions(solution), margins(solution)
     screened = solution.screening is not None
-    return section(
+    return html.section(
         "features",
         "What was ruled out, and by how much" if screened else "All features",
-        paragraph(words.ruled_out(solution)),
-        _margin_chart(codes, margin) if screened else "",
-        paragraph(words.meaning_of_margin(solution), "quiet") if screened else "",
-        _explorer(codes, solution),
-        _fallback(solution, codes, margin),
+        html.paragraph(sentences.ruled_out(solution)),
+        _margin_chart(letters, margin) if screened else "",
+        html.paragraph(sentences.meaning_of_margin(solution), "quiet") if screened else "",
+        _explorer(letters, solution),
+        _fallback(solution, letters, margin),
     )
 
 
@@ -97,7 +80,7 @@ def _compact_names(names: npt.NDArray[np.object_] | None) -> tuple[list[str] | N
     letters = np.array([len(name) for name in shown])
     width = np.array([len(script_json(name).encode()) for name in shown]) / np.maximum(letters, 1)  # bytes per letter
     allowed = max(_SMALL_NAMES, _NAME_BYTES * len(shown))
-    length = LONGEST_NAME
+    length = html.LONGEST_NAME
     while length > 6 and (np.minimum(letters, length) * width).sum() > allowed:
         length -= 1
     if letters.max() <= length:
@@ -105,77 +88,60 @@ def _compact_names(names: npt.NDArray[np.object_] | None) -> tuple[list[str] | N
     return [shortened(name, length) for name in shown], length
 
 
-def _margin_chart(codes: str, margin: FloatArray) -> str:
+def _margin_chart(letters: str, margin: FloatArray) -> str:
     """All margins, sorted: what is above zero is proved."""
     finite = np.flatnonzero(np.isfinite(margin))
     if finite.size < 2:
         return ""
     order = finite[np.argsort(-margin[finite], kind="stable")]
-    height, known = margin[order], np.array(list(codes))[order]
-    chart = Chart(linear(0.5, order.size + 0.5, 6), linear(min(height.min(), 0.0), max(height.max(), 0.0), room=0.04))
-    chart.x = Axis(chart.x.low, chart.x.high, *_rank_ticks(order.size))
+    height, known = margin[order], np.array(list(letters))[order]
+    chart = Chart(
+        rank_axis("features, sorted by margin", order.size),
+        linear("margin", min(height.min(), 0.0), max(height.max(), 0.0), room=0.04),
+    )
     chart.level(0.0, "threshold")
     legend = []
-    for code, look, label in ((OUT, "out", "ruled out"), (OPEN, "open", "undecided"), (IN, "in", "proved in")):
+    for code, look in ((Decision.OUT, "out"), (Decision.OPEN, "open"), (Decision.IN, "in")):
         places = np.flatnonzero(known == code)
         if places.size:
             shown = places[thinned(places.size)]
             chart.dots((shown + 1.0).tolist(), height[shown], look)
-            legend.append((f"{label} ({places.size:,})", look))
+            legend.append((f"{LABELS[code]} ({places.size:,})", look))
     description = f"Margins of {order.size} features, sorted; above zero is proved."
-    return chart.html(
-        "Margins of all features", description, "features, sorted by margin", "margin", legend, 220, "margins"
-    )
+    return chart.html("margins", "Margins of all features", description, legend, 220)
 
 
-def _rank_ticks(size: int) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    step = linear(0.0, float(size), 5, whole=True).ticks
-    ticks = (1.0, *(tick for tick in step if 1.0 < tick <= size))
-    return ticks, tuple(f"{tick:,.0f}" for tick in ticks)
-
-
-def _explorer(codes: str, solution: Solution) -> str:
+def _explorer(letters: str, solution: Solution) -> str:
     """The frame of the table of all features; the script fills it."""
     groups = [
-        ("all", "All", len(codes)),
+        ("all", "All", len(letters)),
         ("model", "In the model", solution.support.size),
-        ("in", "Proved in", codes.count(IN) + codes.count(REQUIRED)),
-        ("open", "Undecided", codes.count(OPEN)),
-        ("out", "Ruled out", sum(map(codes.count, (OUT, FORBIDDEN, CONSTANT)))),
+        ("in", "Proved in", letters.count(Decision.IN) + letters.count(Decision.REQUIRED)),
+        ("open", "Undecided", letters.count(Decision.OPEN)),
+        ("out", "Ruled out", sum(map(letters.count, (Decision.OUT, Decision.FORBIDDEN, Decision.CONSTANT)))),
     ]
-    if UNKNOWN in codes:
+    if Decision.UNKNOWN in letters:
         groups = groups[:2]
     buttons = "".join(
         f'<button type="button" data-group="{group}" aria-pressed="{"true" if group == "all" else "false"}">'
         f"{label} <span>{count:,}</span></button>"
         for group, label, count in groups
     )
-    return (
-        '<div id="explorer" hidden><div class="controls">'
-        '<label class="hidden" for="needle">Search features</label>'
-        '<input id="needle" type="search" placeholder="Search name or column" autocomplete="off" '
-        f'spellcheck="false"><div class="groups" role="group" aria-label="Show">{buttons}</div></div>'
-        '<div class="scroll"><table class="features"><thead><tr></tr></thead><tbody></tbody></table></div>'
-        '<div class="pager"><button type="button" data-turn="-1">Previous</button>'
-        '<output id="shown" aria-live="polite"></output>'
-        '<button type="button" data-turn="1">Next</button></div></div>'
-    )
+    return html.filled("explorer.html", buttons=buttons)
 
 
-def _fallback(solution: Solution, codes: str, margin: FloatArray) -> str:
+def _fallback(solution: Solution, letters: str, margin: FloatArray) -> str:
     """The first rows as plain HTML, for readers without scripts."""
     shown = np.array([np.inf if value is None else value for value in compact_below(margin)])  # ties as in the script
-    order = reading_order(codes, shown, solution.support)[:FALLBACK_ROWS]
+    order = reading_order(letters, shown, solution.support)[:FALLBACK_ROWS]
     chosen = set(solution.support.tolist())
-    rows = "".join(
-        f'<tr><td class="number">{j}</td><th scope="row">{name_html(name)}</th>'
-        f"<td>{escaped(LABELS[codes[j]])}{', in the model' if j in chosen else ''}</td>"
-        f'<td class="number">{below(float(margin[j])) if math.isfinite(margin[j]) else "–"}</td></tr>'
-        for j, name in zip(order.tolist(), solution.problem.names(order), strict=True)
-    )
-    heads = [("Column", "", "number"), ("Feature", "", ""), ("Proved", "", ""), ("Margin", "", "number")]
+    rows = []
+    for j, name in zip(order.tolist(), solution.problem.names(order), strict=True):
+        decision = LABELS[Decision(letters[j])] + (", in the model" if j in chosen else "")
+        height = below(float(margin[j])) if math.isfinite(margin[j]) else "–"
+        rows.append(html.row(_COLUMNS, (str(j), html.name(name), decision, height)))
     remark = (
-        f"The first {order.size} of {len(codes):,} features; with scripts allowed, this page shows, sorts and searches "
-        "all of them."
+        f"The first {order.size} of {len(letters):,} features; with scripts allowed, this page shows, sorts and "
+        "searches all of them."
     )
-    return f"<noscript>{paragraph(remark)}{table('features', heads, rows)}</noscript>"
+    return f"<noscript>{html.paragraph(remark)}{html.table('features', _COLUMNS, rows)}</noscript>"
