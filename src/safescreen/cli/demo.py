@@ -29,7 +29,7 @@ def demo(
 
     check_outputs((), svg=svg)
     X, y, names = ss.datasets.load_breast_cancer_interactions()
-    problem = ss.Problem(X, y, k=k, gamma=gamma, fit_intercept=True, standardize=True, feature_names=names)
+    problem = ss.Problem(X, y, k=k, gamma=gamma, feature_names=names)
     console = Console(record=svg is not None, width=None if svg is None else 80)
     console.print(
         f"[bold]Breast cancer[/bold]: {problem.n_samples} samples, {problem.n_features} features "
