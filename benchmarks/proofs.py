@@ -106,7 +106,7 @@ def main() -> int:
     import safescreen as ss
 
     X, y, _ = ss.datasets.make_sparse_logistic(60, 20, 3, 1.0, random_state=0)
-    ss.solve(ss.Problem(X, y, k=3))
+    ss.solve(ss.Problem(X, y, k=3, fit_intercept=False, standardize=False))
     rows: list[Row] = []
     settings = REG + CARD + REAL
     for setting in settings[::6] if arguments.quick else settings:

@@ -57,7 +57,7 @@ def test_demo_shows_what_screening_decides(demo):
 
 def test_demo_shows_the_solution(demo):
     X, y, names = ss.datasets.load_breast_cancer_interactions()
-    problem = ss.Problem(X, y, k=5, gamma=10.0, fit_intercept=True, standardize=True, feature_names=names)
+    problem = ss.Problem(X, y, k=5, gamma=10.0, feature_names=names)
     solution = ss.solve(problem)
     assert number("objective", demo) == pytest.approx(solution.objective, abs=1e-10)
     assert number("safe lower bound", demo) == pytest.approx(solution.lower_bound, abs=1e-10)
@@ -209,9 +209,7 @@ def test_tour_fit_solves_the_problem_it_says(fitted, folder):
     y, weights = frame.pop("diagnosis"), frame.pop("w")
     numbers = frame.drop(columns="clinic")
     X = numbers.fillna(numbers.median()).join(pd.get_dummies(frame["clinic"], prefix="clinic", prefix_sep="="))
-    problem = ss.Problem(
-        X, y, k=4, gamma=10.0, fit_intercept=True, standardize=True, sample_weight=weights.to_numpy(float)
-    )
+    problem = ss.Problem(X, y, k=4, gamma=10.0, sample_weight=weights.to_numpy(float))
     solution = ss.solve(problem)
     assert number("objective", fitted.stdout) == pytest.approx(solution.objective, rel=2e-4)
     model = ss.load_model(folder / "model.json")
@@ -428,7 +426,7 @@ def test_svmlight_tour(tmp_path, monkeypatch):
     dump_svmlight_file(X, y, "data.svm", zero_based=False)
     dump_svmlight_file(X[:7, :20], y[:7], "new.svm", zero_based=False)
     found = json.loads(run("fit", "data.svm", "--k", 3, "--json", "--model", "m.json"))
-    reference = ss.solve(ss.Problem(X, y, k=3, fit_intercept=True, standardize=True))
+    reference = ss.solve(ss.Problem(X, y, k=3))
     assert found["objective"] == pytest.approx(reference.objective, rel=1e-9)
     assert [feature["index"] for feature in found["features"]] == reference.support.tolist()
     assert [feature["name"] for feature in found["features"]] == [f"x{j + 1}" for j in reference.support]

@@ -17,7 +17,7 @@ def problem():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((60, FEATURES)) + rng.standard_normal((60, 1))
     y = np.where(X[:, :4].sum(axis=1) - X[:, 4:8].sum(axis=1) + 4.0 * rng.logistic(size=60) > 0.0, 1, -1)
-    return ss.Problem(X, y, k=5, gamma=100.0)
+    return ss.Problem(X, y, k=5, gamma=100.0, fit_intercept=False, standardize=False)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])

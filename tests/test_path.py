@@ -214,7 +214,7 @@ def test_interrupt_leaves_honest_gaps(monkeypatch):
 
 def test_with_parameters():
     X, y = data()
-    problem = ss.Problem(X, y, k=3, include=[0, 1])
+    problem = ss.Problem(X, y, k=3, include=[0, 1], fit_intercept=False, standardize=False)
     assert problem.with_parameters(k=100).k == 8
     assert problem.with_parameters(mu=0.5, gamma=3.0).gamma == 3.0
     assert (problem.k, problem.mu, problem.gamma) == (3, 0.0, 1.0)

@@ -480,7 +480,7 @@ def test_without_mosek(monkeypatch, tmp_path):
 
 def problem(seed=0, n=12, m=40, gamma=3.0, **terms):
     X, y, _ = ss.datasets.make_sparse_logistic(m, n, 4, 2.0, rho=0.3, random_state=seed)
-    return ss.Problem(X, y, gamma=gamma, **(terms or {"k": 4}))
+    return ss.Problem(X, y, gamma=gamma, fit_intercept=False, standardize=False, **(terms or {"k": 4}))
 
 
 TERMS = [{"mu": 5e-3}, {"k": 4}, {"mu": 2e-3, "k": 5}]
@@ -559,7 +559,7 @@ def test_yardstick_stops_at_the_time_limit(yardstick):
 def test_yardstick_has_no_intercept(yardstick):
     X, y, _ = ss.datasets.make_sparse_logistic(30, 5, 2, 1.0, random_state=0)
     with pytest.raises(ValueError, match="no intercept"):
-        yardstick.conic_search(ss.Problem(X, y, k=2, fit_intercept=True), True)
+        yardstick.conic_search(ss.Problem(X, y, k=2, fit_intercept=True, standardize=False), True)
 
 
 @pytest.mark.parametrize("terms", TERMS)

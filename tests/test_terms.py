@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from dataclasses import dataclass, field, fields
@@ -67,6 +68,14 @@ def test_each_term_is_stored_everywhere(files, name):
     expected = list(UNUSUAL[name]) if isinstance(UNUSUAL[name], tuple) else UNUSUAL[name]
     assert model["parameters"][name] == expected
     assert (arrays[name].tolist() if name in arrays else header[name]) == expected
+
+
+@pytest.mark.parametrize("name", Terms.names())
+@pytest.mark.parametrize("callee", [ss.Problem, ss.L0LogisticRegression, ss.L0LogisticRegressionCV, ss.SafeScreener])
+def test_each_term_is_a_keyword_with_its_default(callee, name):
+    parameter = inspect.signature(callee).parameters[name]
+    assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    assert parameter.default == {one.name: one.default for one in fields(Terms)}[name]
 
 
 def test_a_new_term_is_told_without_further_ado(monkeypatch):

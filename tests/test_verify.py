@@ -662,7 +662,9 @@ def test_a_constant_column_has_no_coefficient(tmp_path):
 
 def two_samples(path, X, weights, dual, gamma, fit_intercept, coef=None):
     """A proof about two samples and one feature, by hand."""
-    problem = ss.Problem(X, [-1, 1], k=1, gamma=1.0, sample_weight=weights, fit_intercept=fit_intercept)
+    problem = ss.Problem(
+        X, [-1, 1], k=1, gamma=1.0, sample_weight=weights, fit_intercept=fit_intercept, standardize=False
+    )
     prints = problem.fingerprint | {"weights": hashlib.sha256(np.array(weights).tobytes()).hexdigest()}
     header = {
         "format": "safescreen-proof", "version": 1, "n_samples": 2, "n_features": 1, "mu": 0.0, "k": 1, "gamma": gamma,

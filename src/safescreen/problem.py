@@ -40,9 +40,9 @@ class Problem:
         Ridge parameter, positive: the penalty is ``‖x‖²/gamma``, so small values shrink more.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights, normalised to sum to one; a row of weight zero counts as absent.
-    fit_intercept : bool, default False
+    fit_intercept : bool, default True
         Whether to add an unpenalised intercept.
-    standardize : bool, default False
+    standardize : bool, default True
         Whether to centre the features and scale them to unit variance, without copying the matrix.
         Constant columns are then excluded.
     include, exclude : feature or iterable of features, optional
@@ -88,7 +88,7 @@ class Problem:
     >>> import safescreen as ss
     >>> X, y, _ = ss.datasets.make_sparse_logistic(50, 20, 3, 1.0, random_state=0)
     >>> ss.Problem(X, y, k=3)
-    Problem(50 samples, 20 features, k=3, gamma=1, without intercept, not standardised)
+    Problem(50 samples, 20 features, k=3, gamma=1, with intercept, standardised)
     """
 
     design: Design
@@ -116,8 +116,8 @@ class Problem:
         k: int | None = None,
         gamma: float = 1.0,
         sample_weight: npt.ArrayLike | None = None,
-        fit_intercept: bool = False,
-        standardize: bool = False,
+        fit_intercept: bool = True,
+        standardize: bool = True,
         include: Features = (),
         exclude: Features = (),
         feature_names: Iterable[str] | None = None,

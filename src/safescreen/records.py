@@ -196,7 +196,7 @@ class Record:
 
 def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters without NumPy scalars; a dict of class weights becomes pairs, since JSON keys are strings."""
-    plain = {name: _plain(value) for name, value in parameters.items()}
+    plain = {name: _plain(value) for name, value in sorted(parameters.items())}
     if isinstance(plain.get("class_weight"), dict):
         plain["class_weight"] = [[_plain(key), _plain(value)] for key, value in plain["class_weight"].items()]
     return plain

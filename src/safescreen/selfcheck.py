@@ -156,10 +156,8 @@ def _options(rng: np.random.Generator, y: Array, n: int, budget: int) -> tuple[d
     options: dict[str, Any] = {}
     if rng.random() < 0.5:
         options["sample_weight"] = _weights(rng, y)
-    if rng.random() < 0.5:
-        options["fit_intercept"] = True
-    if rng.random() < 0.4:
-        options["standardize"] = True
+    options["fit_intercept"] = rng.random() < 0.5
+    options["standardize"] = rng.random() < 0.4
     order = rng.permutation(n)
     included = int(rng.integers(1, 3)) if rng.random() < 0.25 else 0
     excluded = int(rng.integers(1, 4)) if rng.random() < 0.25 else 0

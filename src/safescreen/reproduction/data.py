@@ -17,7 +17,9 @@ def make_problem(instance: Instance, genomic: str | None = None) -> Problem:
     else:
         X, y = real_data(instance.data, genomic)
     standardize = instance.data != SYNTHETIC
-    return Problem(X, y, mu=instance.mu, k=instance.k, gamma=instance.gamma, standardize=standardize)
+    return Problem(
+        X, y, mu=instance.mu, k=instance.k, gamma=instance.gamma, standardize=standardize, fit_intercept=False
+    )
 
 
 @lru_cache(maxsize=1)

@@ -35,8 +35,8 @@ def warm_up() -> None:
     """Have the kernels ready before anything is timed."""
     X, y, _ = ss.datasets.make_sparse_logistic(40, 20, 3, 1.0, random_state=0)
     for screening in MODES:
-        ss.solve(ss.Problem(X, y, k=3), screening=screening)
-    ss.relax(ss.Problem(X, y, mu=1e-3), formulation="big-m")
+        ss.solve(ss.Problem(X, y, k=3, fit_intercept=False, standardize=False), screening=screening)
+    ss.relax(ss.Problem(X, y, mu=1e-3, fit_intercept=False, standardize=False), formulation="big-m")
 
 
 def rounded_upper_bound(problem: Problem, z: npt.NDArray[np.float64]) -> float:
@@ -45,7 +45,15 @@ def rounded_upper_bound(problem: Problem, z: npt.NDArray[np.float64]) -> float:
     x = np.zeros(problem.n_features)
     if support.size:
         columns = problem.design.columns(support)
-        chosen = Problem(columns, problem.y, mu=problem.mu, gamma=problem.gamma, include=range(support.size))
+        chosen = Problem(
+            columns,
+            problem.y,
+            mu=problem.mu,
+            gamma=problem.gamma,
+            include=range(support.size),
+            fit_intercept=False,
+            standardize=False,
+        )
         x[support] = ss.relax(chosen).coef
     return problem.objective(*problem.to_data_units(x))
 

@@ -27,7 +27,7 @@ def demo(
     """Screen and solve an embedded real data set, and show what is proved."""
     check_files({} if svg is None else {"svg": svg})
     X, y, names = ss.datasets.load_breast_cancer_interactions()
-    problem = ss.Problem(X, y, k=k, gamma=gamma, fit_intercept=True, standardize=True, feature_names=names)
+    problem = ss.Problem(X, y, k=k, gamma=gamma, feature_names=names)
     console = Console(record=svg is not None, width=None if svg is None else 80, highlight=False)
     size = f"{problem.n_samples} samples, {problem.n_features} features (30 and their products)"
     console.print(f"[bold]Breast cancer[/bold]: {size}")
