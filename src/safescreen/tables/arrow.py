@@ -36,18 +36,17 @@ def read_arrow(source: Source, kind: str) -> Table:
         raise ValueError(f"{source.name} has more than one column named {listed(twice)}: rename them.")
     if table.num_rows == 0:
         raise ValueError(f"{source.name} has columns but no rows of data.")
-    numeric = [j for j, field in enumerate(table.schema) if _is_numeric(field.type)]
-    numbers = table.select(numeric).to_pandas(ignore_metadata=True)
-    matrix = spread(numbers.to_numpy(np.float64, copy=True), numeric, table.num_columns)
-    texts = {j: _texts(table.column(j)) for j in sorted(set(range(table.num_columns)) - set(numeric))}
-    return Table(source.name, names, True, matrix, texts)
+    textual = [j for j, column in enumerate(table.schema) if not _is_numeric(column.type)]
+    texts = {j: _texts(table.column(j)) for j in textual}
+    numbers = table.drop_columns([names[j] for j in textual]).to_pandas(ignore_metadata=True)
+    return Table(source.name, names, True, spread(numbers.to_numpy(np.float64, copy=True), textual), texts)
 
 
 def _read(content: Any, kind: str) -> Any:
     if kind == "parquet":
         import pyarrow.parquet as pq
 
-        return pq.read_table(content)
+        return pq.read_table(content, use_threads=False)  # threads may keep all columns of a wide file at once
     import pyarrow as pa
 
     start = content.read(6)

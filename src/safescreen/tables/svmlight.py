@@ -27,15 +27,7 @@ def looks_like_svmlight(source: Source) -> bool:
 
 
 def read_svmlight(source: Source, first_index: int | None = None) -> Table:
-    """Read a sparse matrix and its labels.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    first_index : {0, 1}, optional
-        What the first column is called. By default it is 0 if the file has that index anywhere, else 1.
-    """
+    """Read a sparse matrix and its labels; the first column is called 0 if the file has that index anywhere, else 1."""
     from scipy import sparse
 
     entries, labels = _load(source)

@@ -68,12 +68,12 @@ def default_names(n_columns: int, first: int = 0) -> list[str]:
     return [f"x{j}" for j in range(first, first + n_columns)]
 
 
-def spread(numbers: FloatArray, places: Sequence[int], n_columns: int) -> FloatArray:
-    """Numbers in their columns, NaN in the columns of text."""
-    if len(places) == n_columns:
+def spread(numbers: FloatArray, textual: Sequence[int]) -> FloatArray:
+    """Numbers with columns of NaN at the positions of the columns of text."""
+    if not textual:
         return numbers
-    matrix = np.full((len(numbers), n_columns), np.nan, order="F")
-    matrix[:, places] = numbers
+    matrix = np.full((numbers.shape[0], numbers.shape[1] + len(textual)), np.nan, order="F")
+    matrix[:, np.delete(np.arange(matrix.shape[1]), textual)] = numbers
     return matrix
 
 

@@ -19,18 +19,7 @@ _EXACT_BY_DEFAULT = (3, 1)  # pandas from then on warns about asking for exact n
 
 
 def read_text(source: Source, header: bool | None = None, labels: Collection[str] = ()) -> Table:
-    """Read a delimited text file.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    header : bool, optional
-        Whether the first row has names; by default that is found out.
-    labels : collection of str
-        Columns, by name or index, to be kept as text even if they look like numbers, because what they mean is not
-        a quantity.
-    """
+    """Read a delimited text file; `labels` are columns kept as text, since what they mean is not a quantity."""
     with _clear_errors(source):
         layout = find_layout(source, header)
         kept = layout.positions(labels)
@@ -98,12 +87,11 @@ def _read_frame(source: Source, layout: Layout, kept: set[int]) -> Any:
 
 def _columns(frame: Any, kept: set[int]) -> tuple[FloatArray, dict[int, Texts]]:
     """Columns of numbers and columns of text."""
-    numeric = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind in "biuf" and j not in kept]
-    numbers = frame if len(numeric) == frame.shape[1] else frame.iloc[:, numeric]
-    matrix = spread(numbers.to_numpy(np.float64, copy=True), numeric, frame.shape[1])
+    textual = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf" or j in kept]
+    matrix = spread(frame.drop(columns=textual).to_numpy(np.float64, copy=True), textual)
     texts: dict[int, Texts] = {}
-    for j in sorted(set(range(frame.shape[1])) - set(numeric)):
-        fields = [_field(value) for value in frame.iloc[:, j].tolist()]
+    for j in textual:
+        fields = [_field(value) for value in frame[j].tolist()]
         values = None if j in kept else _numbers(fields)
         if values is None:
             texts[j] = np.array(fields, dtype=object)
