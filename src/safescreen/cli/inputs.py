@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+import safescreen as ss
 from safescreen.files import check_readable
+from safescreen.records import Record
+from safescreen.tables import (
+    Encoding,
+    Input,
+    Prepared,
+    Reading,
+    Table,
+    default_names,
+    is_missing,
+    prepare,
+    read_table,
+    target_labels,
+)
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from safescreen.problem import Problem
-    from safescreen.records import Record
-    from safescreen.tables import Encoding, Prepared, Reading, Table
-
-    HeldOut = tuple[Any, npt.NDArray[Any]]
+HeldOut = tuple[Any, npt.NDArray[Any]]
+"""Matrix and labels of data that the model has not seen."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +53,6 @@ class Loaded:
 
 def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> Loaded:
     """Read a file with training data."""
-    from safescreen.tables import prepare, read_table
-
     table = read_table(path, header=reading.header, labels=reading.labels)
     reading = replace(reading, exclude=tuple(split_names(reading.exclude, table.names)))
     both = set(split_names(include, table.names)) & set(reading.exclude)
@@ -64,8 +73,6 @@ def split_names(values: Sequence[str] | None, known: Sequence[str]) -> list[str]
 
 def _check_two_classes(loaded: Loaded) -> None:
     """Refuse a target that is not binary, in the words of someone who looks at a file."""
-    import numpy as np
-
     classes = np.unique(loaded.data.y)
     target = f"The target {loaded.target!r} of {loaded.table.source}"
     if classes.size < 2:
@@ -75,10 +82,8 @@ def _check_two_classes(loaded: Loaded) -> None:
         raise ValueError(f"{target} has {classes.size:,} classes ({shown}), but exactly two are needed.")
 
 
-def make_problem(loaded: Loaded, terms: Mapping[str, Any]) -> Problem:
+def make_problem(loaded: Loaded, terms: Mapping[str, Any]) -> ss.Problem:
     """State the problem."""
-    import safescreen as ss
-
     data = loaded.data
     stated = {**terms, "include": _features(loaded, terms["include"])}
     return ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
@@ -114,8 +119,6 @@ def _role(loaded: Loaded, place: int) -> str:
 
 def read_new(path: str, encoding: Encoding, labels: Sequence[str] = ()) -> Table:
     """A file with new data, read as the training data were."""
-    from safescreen.tables import read_table
-
     labels = (*labels, *encoding.categorical)
     return read_table(path, header=encoding.reading.header, labels=labels, first_index=encoding.first_index)
 
@@ -124,10 +127,6 @@ def load_test(path: str | None, loaded: Loaded) -> HeldOut | None:
     """Held-out data, treated as the training data were; None if there is no such file."""
     if path is None:
         return None
-    import numpy as np
-
-    from safescreen.tables import is_missing, target_labels
-
     encoding = loaded.data.encoding
     table = read_new(path, encoding, encoding.reading.labels)
     X, missing = encoding.apply(table)
@@ -145,9 +144,6 @@ def load_test(path: str | None, loaded: Loaded) -> HeldOut | None:
 
 def read_model(path: Path) -> tuple[Record, Encoding]:
     """A model file, and how to find its features; a model fitted in Python wants them as they are."""
-    from safescreen.records import Record
-    from safescreen.tables import Encoding, Input, default_names
-
     check_readable(path)
     record = Record.read(path)
     if record.encoding is None:

@@ -13,7 +13,6 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, without
-from safescreen.cli.inputs import load, make_problem
 from safescreen.cli.options import CandidateOptions, DataOptions, OutputOptions, SearchOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
 from safescreen.cli.output.show import make_console, make_table, show_notes
@@ -71,6 +70,7 @@ def cv(
 
     The time limit holds for each fit. With --impute, each fold fills gaps from its own training rows.
     """
+    from safescreen.cli.inputs import load, make_problem
     from safescreen.cli.output.results import Result
 
     candidates = parse_candidates(terms)

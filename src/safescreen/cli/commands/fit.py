@@ -8,7 +8,6 @@ from typing import Annotated
 import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only
-from safescreen.cli.inputs import load, load_test, make_problem
 from safescreen.cli.options import DataOptions, OutputOptions, SearchOptions, TermOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files
 from safescreen.cli.output.show import introduce, make_console, plain
@@ -26,6 +25,7 @@ def fit(
 
     Ctrl-C ends the search and keeps the best model so far.
     """
+    from safescreen.cli.inputs import load, load_test, make_problem
     from safescreen.cli.output.results import Result
 
     terms.check()

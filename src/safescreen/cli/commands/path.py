@@ -9,7 +9,6 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only, without
-from safescreen.cli.inputs import load, load_test, make_problem
 from safescreen.cli.options import DataOptions, OutputOptions, RangeOptions, SearchOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
 from safescreen.cli.output.show import introduce, make_console, make_table, plain
@@ -34,6 +33,7 @@ def path(
     """
     import numpy as np
 
+    from safescreen.cli.inputs import load, load_test, make_problem
     from safescreen.cli.output.results import Result
     from safescreen.path import solve_along
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from safescreen.cli.grouping import expand, only
-from safescreen.cli.inputs import read_model, read_new
 from safescreen.cli.options import DataOptions, OutputOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_records
 from safescreen.cli.output.show import make_console, show_notes
@@ -36,6 +35,8 @@ def predict(
     Columns are found by name; only those that the model uses are needed. What fit did about missing values and
     categories is done again.
     """
+    from safescreen.cli.inputs import read_model, read_new
+
     check_outputs(outputs, source.data, str(model))
     record, encoding = read_model(model)
     table = read_new(source.data, encoding)

@@ -9,7 +9,6 @@ from rich.console import Console
 
 import safescreen as ss
 from safescreen.cli.grouping import expand, only, without
-from safescreen.cli.inputs import load, make_problem
 from safescreen.cli.options import DataOptions, OutputOptions, TermOptions
 from safescreen.cli.output.files import (
     attributes,
@@ -37,6 +36,8 @@ def screen(
     outputs: Annotated[OutputOptions, only("output", "json", "quiet")],
 ) -> None:
     """Prove which features are in no, and which in every optimal model."""
+    from safescreen.cli.inputs import load, make_problem
+
     terms.check()
     check_outputs(outputs, source.data)
     loaded = load(source.data, source.reading(), terms.include)

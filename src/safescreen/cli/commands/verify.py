@@ -12,7 +12,6 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only, without
-from safescreen.cli.inputs import load, read_model
 from safescreen.cli.options import DataOptions, OutputOptions
 from safescreen.cli.output.files import attributes, print_json
 from safescreen.cli.output.show import grid, make_console, plain, result_rows, show_notes
@@ -42,6 +41,8 @@ def verify(
 
     The data are read as for fit, so the options about them must be the same.
     """
+    from safescreen.cli.inputs import load
+
     check_readable(proof)
     loaded = load(source.data, source.reading() if model is None else _reading_of(model, source.target))
     result = ss.verify(proof, loaded.data.X, loaded.data.y, loaded.data.weights)
@@ -56,6 +57,8 @@ def verify(
 
 def _reading_of(model: Path, target: str | None) -> Reading:
     """How a model's training data were read."""
+    from safescreen.cli.inputs import read_model
+
     record, encoding = read_model(model)
     if record.encoding is None:
         raise ValueError(f"--model is {model}, but that model was not fitted on the command line.")

@@ -6,23 +6,20 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from rich.console import Console
 
+from safescreen.cli.inputs import HeldOut, Loaded
 from safescreen.cli.output.files import attributes, screening_document
 from safescreen.cli.output.show import features_table, grid, result_rows, screening_line
 from safescreen.prediction import accuracy, auc, linear_predictor
 from safescreen.records import Record
+from safescreen.solution import Solution
 from safescreen.status import Status
 from safescreen.terms import Terms
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from safescreen.cli.inputs import HeldOut, Loaded
-    from safescreen.solution import Solution
 
 
 class Scores(NamedTuple):
