@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -68,7 +68,6 @@ def fit(
     show_notes(console, loaded.data.notes)
     console.print(question(loaded, problem))
     console.print(settings_line(problem))
-    certificate: dict[str, Any] = {} if proof is None else {"certificate": proof}
     solution = ss.solve(
         problem,
         rel_gap=gap,
@@ -77,7 +76,7 @@ def fit(
         screening=screening,
         n_threads=threads,
         progress=not quiet,
-        **certificate,
+        proof=proof,
     )
     result = Result(loaded, solution, held_out)
     result.show(console)

@@ -34,8 +34,7 @@ def proof_section(subject: Subject, proof: Proof | None) -> str:
                 "check without the solver is written along with the search:"
             ),
             code(
-                'solution = ss.solve(problem, certificate="proof.npz")\n'
-                'ss.report(solution, "report.html", proof="proof.npz")'
+                'solution = ss.solve(problem, proof="proof.npz")\nss.report(solution, "report.html", proof="proof.npz")'
             ),
         )
     fingerprints = {f"SHA-256 of {proof.name}": proof.sha256}
