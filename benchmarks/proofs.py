@@ -53,7 +53,7 @@ def line(task: Task, folder: Path, budget: float) -> Row:
     def solve(given: Any, prove: bool = True) -> Outcome:
         if prove:
             proofs.append(folder / f"{len(proofs)}.npz")
-        solution = ss.solve(given, rel_gap=task.rel_gap, certificate=proofs[-1] if prove else None)
+        solution = ss.solve(given, rel_gap=task.rel_gap, proof=proofs[-1] if prove else None)
         return Outcome(solution.objective, solution.nodes, solution.gap)
 
     def check() -> Outcome:

@@ -50,7 +50,7 @@ def test_same_as_grid_search(data, scoring, name, values):
     np.testing.assert_allclose(ours.coef_, theirs.best_estimator_.coef_, atol=1e-6)
 
 
-def test_the_final_model_has_a_certificate(data):
+def test_the_final_model_has_a_proof(data):
     model = L0LogisticRegressionCV(k=range(1, 5), cv=3).fit(*data)
     assert model.status_ == model.best_estimator_.status_ == "optimal"
     assert model.gap_ <= 1e-4

@@ -34,7 +34,7 @@ def test_a_full_memory_changes_the_order_but_not_the_answer(problem, n_threads, 
     most = 20
     monkeypatch.setattr(workers, "_most_open", lambda *sizes: most)
     path = tmp_path / "proof.npz"
-    narrow = ss.solve(problem, rel_gap=1e-7, n_threads=n_threads, callback=look, certificate=path)
+    narrow = ss.solve(problem, rel_gap=1e-7, n_threads=n_threads, callback=look, proof=path)
     assert narrow.status == usual.status == "optimal"
     assert narrow.objective == pytest.approx(usual.objective, rel=1e-7)
     assert max(seen) <= n_threads * (most + FEATURES) < widest

@@ -653,7 +653,7 @@ BAD = {
     "node_limit": [-1, 1.5, True, "many"],
     "screening": ["all", None, True, ""],
     "n_threads": [0, -1, 1.5, True, None],
-    "certificate": ["no/such/folder/proof.npz", ".", 3],
+    "proof": ["no/such/folder/proof.npz", ".", 3],
 }
 
 
@@ -689,7 +689,7 @@ def test_no_column_may_be_left(seed, screening, tmp_path):
     """The empty model is nearly optimal, and the root rules out every feature of a better one."""
     hard, path = hard_problem(seed), tmp_path / "proof.npz"
     for rel_gap in (1e-2, 1e-9):
-        solution = ss.solve(hard.problem(), rel_gap=rel_gap, screening=screening, certificate=path)
+        solution = ss.solve(hard.problem(), rel_gap=rel_gap, screening=screening, proof=path)
         assert solution.support.size == 0
         assert solution.status == "optimal"
         assert ss.verify(path, hard.kwargs["X"], hard.kwargs["y"]).valid

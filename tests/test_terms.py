@@ -34,7 +34,7 @@ def problem():
 @pytest.fixture(scope="module")
 def files(problem, tmp_path_factory):
     folder = tmp_path_factory.mktemp("terms")
-    solution = ss.solve(problem, certificate=folder / "proof.npz")
+    solution = ss.solve(problem, proof=folder / "proof.npz")
     ss.save_model(solution, folder / "model.json")
     with np.load(folder / "proof.npz") as proof:
         arrays = dict(proof)
@@ -100,7 +100,7 @@ def test_a_new_term_is_stored_without_further_ado(monkeypatch, tmp_path):
         signs: bool = field(default=True, metadata={"wording": wording})
 
     monkeypatch.setattr("safescreen.problem.Terms", More)
-    solution = ss.solve(ss.Problem(X, Y, k=2), certificate=tmp_path / "proof.npz")
+    solution = ss.solve(ss.Problem(X, Y, k=2), proof=tmp_path / "proof.npz")
     ss.save_model(solution, tmp_path / "model.json")
     assert json.loads((tmp_path / "model.json").read_text())["parameters"]["signs"] is True
     with np.load(tmp_path / "proof.npz") as proof:

@@ -279,7 +279,7 @@ def test_weights_that_hardly_exist(tmp_path):
 def test_proofs_of_the_solver(seed, tmp_path):
     hard, path = hard_problem(seed), tmp_path / "proof.npz"
     mode = ("nodes", "root", "none")[seed % 3]
-    solution = ss.solve(hard.problem(), rel_gap=1e-9, screening=mode, n_threads=1 + seed % 2, certificate=path)
+    solution = ss.solve(hard.problem(), rel_gap=1e-9, screening=mode, n_threads=1 + seed % 2, proof=path)
     result = verify(path, hard.kwargs["X"], hard.kwargs["y"])
     assert result.valid, f"{hard.description}: {result.reason}"
     never_too_much(result, brute_force(hard.problem()).value)

@@ -2,7 +2,7 @@
 
 A node's dual point is the one that belongs to its (sparse) iterate, so storing the iterate is enough; the checker
 computes the point again, and only the bound it finds counts. The file is written in pieces as the search goes, under a
-temporary name, and gets its own name when it is complete. ``docs/certificate-format.md`` describes it.
+temporary name, and gets its own name when it is complete. ``docs/proof-format.md`` describes it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Proof:
 
     def __init__(self, path: str | os.PathLike[str], problem: Problem) -> None:
         if not isinstance(path, str | os.PathLike):
-            raise TypeError(f"certificate is {path!r}, but must be None or the path of a file to write.")
+            raise TypeError(f"proof is {path!r}, but must be None or the path of a file to write.")
         self.path, self.problem = os.fspath(path), problem
         folder, name = os.path.split(self.path)
         self._temporary = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_native_id()}.part")
@@ -65,7 +65,7 @@ class Proof:
                 raise IsADirectoryError(path)
             self._file = ArrayWriter(self._temporary)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            raise ValueError(f"certificate is {str(path)!r}, but must name a file in a folder that exists.") from error
+            raise ValueError(f"proof is {str(path)!r}, but must name a file in a folder that exists.") from error
         self._lock = threading.Lock()
         self._pieces: list[tuple[npt.NDArray[Any], ...]] = []
         self._nodes, self._chunks, self._size = 0, 0, 0

@@ -7,7 +7,7 @@ Nothing is solved here. A proof is about the data at hand, its tree leaves no mo
 for *any* ``p`` in [0, 1] (with ``Σ α = 0`` if there is an intercept). So points may be computed carelessly, but not
 their bounds: these hold in real arithmetic, given IEEE-754 double precision for + - * / and the square root, gradual
 underflow, and matrix products that are sums of products in any order, fused or not. Logarithms are computed here.
-``docs/certificate-format.md`` describes the file.
+``docs/proof-format.md`` describes the file.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class L0LogisticRegressionCV(L0LogisticRegression):
     best_index_, best_params_, best_score_ : int, dict, float
         The chosen candidate and its mean score.
     best_estimator_ : L0LogisticRegression
-        The chosen candidate fitted to all data, with its certificate; only with `refit`.
+        The chosen candidate fitted to all data, with its proof; only with `refit`.
     n_splits_ : int
         Number of folds.
     coef_, intercept_, classes_, support_, objective_, lower_bound_, gap_, status_, n_iter_, solution_

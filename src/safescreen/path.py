@@ -196,7 +196,7 @@ def l0_path(
     n_threads: int = 1,
     feature_names: Iterable[str] | None = None,
 ) -> L0Path:
-    """Solve for a sequence of budgets, prices or ridge parameters, each point with its own certificate.
+    """Solve for a sequence of budgets, prices or ridge parameters, each point with its own proof.
 
     Exactly one of ``k``, ``mu`` and ``gamma`` is a sequence. Each point starts from its neighbour's model, and lower
     bounds are carried over to the other points wherever they are valid there.

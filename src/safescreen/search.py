@@ -82,7 +82,7 @@ def solve(
     n_threads: int = 1,
     warm_start: Any = None,
     progress: bool = False,
-    certificate: str | PathLike[str] | None = None,
+    proof: str | PathLike[str] | None = None,
     callback: Callable[[Moment], bool | None] | None = None,
 ) -> Solution:
     """Find a provably optimal model, or the best one within the limits and how far from optimal it can be.
@@ -105,7 +105,7 @@ def solve(
         A model whose support is tried first.
     progress : bool, default False
         Show a status line on standard error.
-    certificate : str or path-like, optional
+    proof : str or path-like, optional
         Write a proof to this file, for :func:`safescreen.verify` or any other checker. A search that ends early leaves
         a valid proof of the gap it reached.
     callback : callable, optional
@@ -128,7 +128,7 @@ def solve(
     check_problem(problem)
     candidate = _warm_support(problem, warm_start)
     kernels.warm_up()
-    with Interrupts() as interrupts, Progress(progress) as display, _proof(certificate, problem) as proof:
+    with Interrupts() as interrupts, Progress(progress) as display, _proof(proof, problem) as writer:
         start = perf_counter()
 
         def expired() -> bool:
@@ -139,17 +139,17 @@ def solve(
         incumbent = first_incumbent(problem, root, expired)
         if candidate is not None:
             incumbent = min(incumbent, polish(problem, *candidate), key=lambda model: model.objective)
-        search = Search(problem, root, incumbent, settings, start, interrupts, display, callback, proof)
+        search = Search(problem, root, incumbent, settings, start, interrupts, display, callback, writer)
         solution = search.solution(search.run())
-        if proof is not None:
-            proof.finish(solution, root.bound, search.screened, settings.rel_gap)
+        if writer is not None:
+            writer.finish(solution, root.bound, search.screened, settings.rel_gap)
     return solution
 
 
 @contextmanager
-def _proof(certificate: str | PathLike[str] | None, problem: Problem) -> Iterator[Proof | None]:
+def _proof(path: str | PathLike[str] | None, problem: Problem) -> Iterator[Proof | None]:
     """The proof to write, if any; whatever goes wrong, no unfinished file is left behind."""
-    proof = None if certificate is None else Proof(certificate, problem)
+    proof = None if path is None else Proof(path, problem)
     try:
         yield proof
     except BaseException:

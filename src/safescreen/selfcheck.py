@@ -217,7 +217,7 @@ def _solve_failures(problem: Problem, data: dict[str, Any], truth: BruteForce, m
 
     with TemporaryDirectory() as folder:
         proof = Path(folder) / "proof.npz"
-        solution = ss.solve(problem, rel_gap=REL_GAP, screening=mode, certificate=proof)
+        solution = ss.solve(problem, rel_gap=REL_GAP, screening=mode, proof=proof)
         found = _proof_failures(proof, data, solution, truth)
     if solution.objective - truth.value > ACCURACY * abs(truth.value) + NOTHING:
         found.append(f"objective {solution.objective!r} misses the optimum {truth.value!r}")

@@ -36,7 +36,7 @@ def fit(
     held_out = load_test(source.test, loaded)
     console = make_console(outputs.silent)
     introduce(console, loaded, problem)
-    solution = ss.solve(problem, **vars(search), progress=not outputs.quiet, certificate=outputs.proof)
+    solution = ss.solve(problem, **vars(search), progress=not outputs.quiet, proof=outputs.proof)
     result = Result(loaded, solution, held_out)
     result.show(console)
     write_files(
