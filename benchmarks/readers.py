@@ -161,6 +161,7 @@ def wide_frame(scale: float) -> Any:
 
 def read_once(reader: str, path: str) -> None:
     """In a process of its own: import, read, and print what that took."""
+    os.environ.pop("OMP_NUM_THREADS", None)  # pyarrow goes by it, and users have not set it
     start = time.perf_counter()
     importlib.import_module("safescreen.tables" if reader == "safescreen" else reader)
     imported = time.perf_counter()

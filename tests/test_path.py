@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -162,14 +161,6 @@ def test_to_frame():
     assert frame.index.tolist() == [2, 1]
     assert frame["n_features"].tolist() == [2, 1]
     assert set(frame["features"][2]) <= set("abcdefgh")
-
-
-def test_to_frame_without_pandas(monkeypatch):
-    X, y = data()
-    path = ss.l0_path(X, y, k=[1])
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install 'safescreen\[frames\]'"):
-        path.to_frame()
 
 
 @pytest.mark.parametrize(

@@ -153,16 +153,9 @@ class L0Path:
         pandas.DataFrame
             Indexed by the parameter, with the number of features, their names, objective, lower bound, gap, status,
             nodes, seconds and percentage screened.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install 'safescreen[frames]'.") from error
+        import pandas as pd
+
         columns = {
             "n_features": [support.size for support in self.supports],
             "features": [solution.feature_names for solution in self.solutions],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from safescreen.tables.source import Source
-from safescreen.tables.table import Table, Texts, spread
+from safescreen.tables.table import Table, Texts, duplicates, spread
 from safescreen.text import listed
 
 _INDEX_COLUMN = re.compile(r"__index_level_\d+__")  # what pandas calls the index it stores
@@ -31,7 +31,7 @@ def read_arrow(source: Source, kind: str) -> Table:
         raise ValueError(f"{source.name} is truncated or damaged ({reason}).") from None
     table = table.select([j for j, name in enumerate(table.column_names) if not _INDEX_COLUMN.fullmatch(name)])
     names = table.column_names
-    twice = sorted(name for name in set(names) if names.count(name) > 1) if len(set(names)) < len(names) else []
+    twice = duplicates(names)
     if twice:
         raise ValueError(f"{source.name} has more than one column named {listed(twice)}: rename them.")
     if table.num_rows == 0:

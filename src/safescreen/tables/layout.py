@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import NamedTuple
 
 from safescreen.tables.source import Source
+from safescreen.tables.table import duplicates, position
 from safescreen.text import count, listed
 
 MISSING = frozenset(("", "?", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NAN", "NULL", "null"))
@@ -32,13 +31,8 @@ class Layout(NamedTuple):
 
     def positions(self, wanted: Collection[str]) -> set[int]:
         """Where those of the wanted columns are that exist; who needs the others will say so."""
-        positions = set()
-        for column in wanted:
-            if self.names is not None and column in self.names:
-                positions.add(self.names.index(column))
-            elif column.lstrip("+-").isdigit() and -self.n_columns <= int(column) < self.n_columns:
-                positions.add(int(column) % self.n_columns)
-        return positions
+        places = (position(column, self.names or (), self.n_columns) for column in wanted)
+        return {place for place in places if place is not None}
 
 
 def find_layout(source: Source, header: bool | None) -> Layout:
@@ -109,7 +103,7 @@ def _looks_like_header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> b
     It does if none of its fields is a number, if one of them is not a number but those below are, or if it counts the
     columns, which is what frames without names write.
     """
-    texts = [j for j, field in enumerate(first) if not (_is_number(field) or field in MISSING)]
+    texts = [j for j, field in enumerate(first) if not (is_number(field) or field in MISSING)]
     if len(texts) == sum(field != "" for field in first):
         return True
     if len(first) > 2 and list(first) == [str(j) for j in range(len(first))]:
@@ -120,14 +114,16 @@ def _looks_like_header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> b
 
 def _all_numbers(fields: Sequence[str]) -> bool:
     present = [field for field in fields if field not in MISSING]
-    return bool(present) and all(_is_number(field) for field in present)
+    return bool(present) and all(is_number(field) for field in present)
 
 
-def _is_number(field: str) -> bool:
+def is_number(field: str) -> bool:
+    """Whether a field is a number as people write it."""
     try:
-        return not math.isnan(parsed_number(field))
+        parsed_number(field)
     except ValueError:
         return False
+    return True
 
 
 def parsed_number(field: str) -> float:
@@ -138,7 +134,7 @@ def parsed_number(field: str) -> float:
 
 
 def _refuse_duplicates(source: Source, names: Sequence[str]) -> None:
-    twice = [name for name, times in Counter(names).items() if name and times > 1]
+    twice = duplicates([name for name in names if name])
     if twice:
         raise ValueError(
             f"{source.name} has more than one column named {listed(twice)}: rename them, or remove the header and use "

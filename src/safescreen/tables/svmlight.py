@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from safescreen.tables.layout import parsed_number
+from safescreen.tables.layout import is_number
 from safescreen.tables.source import Source
 from safescreen.tables.table import Table, default_names, whole
 
@@ -84,14 +84,6 @@ def _mistake(words: Sequence[str]) -> str:
         if int(index) <= previous:
             return f"the index {index} follows {previous}, but indices must increase"
         previous = int(index)
-        if not _is_number(value):
+        if not is_number(value):
             return f"{value!r} is not a number"
-    return "" if _is_number(label) else f"{label!r} is not a number"
-
-
-def _is_number(field: str) -> bool:
-    try:
-        parsed_number(field)
-    except ValueError:
-        return False
-    return True
+    return "" if is_number(label) else f"{label!r} is not a number"

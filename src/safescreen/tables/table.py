@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +16,8 @@ from safescreen.text import count, nearest
 
 FloatArray = npt.NDArray[np.float64]
 Texts = npt.NDArray[np.object_]
+
+_INDEX = re.compile(r"[+-]?\d+")
 
 
 @dataclass(frozen=True)
@@ -46,21 +50,33 @@ class Table:
 
     def find(self, wanted: str, option: str) -> int:
         """The position of a column given by name or by index, negative ones counting from the end."""
-        if self.named and wanted in self.names:
-            return self.names.index(wanted)
-        try:
-            index = int(wanted)
-        except ValueError:
-            known = f"such column: did you mean {nearest(wanted, self.names)!r}?"
-            unknown = f"column names: give an index from 0 to {self.n_columns - 1}, or -1 for the last column."
-            answer = known if self.named else unknown
-            raise ValueError(f"{option} is {wanted!r}, but {self.source} has no {answer}") from None
-        if not -self.n_columns <= index < self.n_columns:
+        place = position(wanted, self.names if self.named else (), self.n_columns)
+        if place is not None:
+            return place
+        if _INDEX.fullmatch(wanted):
             raise ValueError(
                 f"{option} is {wanted}, but {self.source} has {count(self.n_columns, 'column')}: indices from 0 to "
                 f"{self.n_columns - 1} are allowed, and negative ones count from the end."
             )
-        return index % self.n_columns
+        if self.named:
+            absent = f"such column: did you mean {nearest(wanted, self.names)!r}?"
+        else:
+            absent = f"column names: give an index from 0 to {self.n_columns - 1}, or -1 for the last column."
+        raise ValueError(f"{option} is {wanted!r}, but {self.source} has no {absent}")
+
+
+def position(wanted: str, names: Sequence[str], n_columns: int) -> int | None:
+    """Where the column with a name or an index is, negative ones counting from the end; None if there is none."""
+    if wanted in names:
+        return names.index(wanted)
+    if _INDEX.fullmatch(wanted) and -n_columns <= int(wanted) < n_columns:
+        return int(wanted) % n_columns
+    return None
+
+
+def duplicates(names: Sequence[str]) -> list[str]:
+    """Names that more than one column has."""
+    return [name for name, times in Counter(names).items() if times > 1]
 
 
 def default_names(n_columns: int, first: int = 0) -> list[str]:
