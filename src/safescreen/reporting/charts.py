@@ -107,9 +107,14 @@ class Chart:
 
     def area(self, xs: Values, lower: Values, upper: Values, look: str) -> None:
         """What lies between two lines."""
-        there = self._points(xs, upper)
-        back = self._points(xs, lower)[::-1]
-        self.marks.append(f'<path class="area {look}" d="M{"L".join(there + back)}Z"/>')
+        outline = self._points(xs, upper) + self._points(xs, lower)[::-1]
+        self.marks.append(f'<path class="area {look}" d="M{"L".join(outline)}Z"/>')
+
+    def bounds(self, xs: Values, lower: Values, upper: Values) -> None:
+        """The best model and the proved bound, and what is open between them."""
+        self.area(xs, lower, upper, "gap")
+        self.line(xs, lower, "bound")
+        self.line(xs, upper, "model")
 
     def line(self, xs: Values, ys: Values, look: str) -> None:
         """Points joined by straight lines."""
@@ -179,15 +184,6 @@ def _tick_labels(axis: Axis, side: str) -> str:
         f'<span style="{side}:{100 * axis.place(tick):.2f}%">{escaped(label)}</span>'
         for tick, label in zip(axis.ticks, axis.labels, strict=True)
     )
-
-
-def steps(xs: Values, ys: Values) -> tuple[list[float], list[float]]:
-    """A step function that keeps each value until the next point, as a line."""
-    flat_x, flat_y = [float(xs[0])], [float(ys[0])]
-    for x, y in zip(xs[1:], ys[1:], strict=True):
-        flat_x += [float(x), float(x)]
-        flat_y += [flat_y[-1], float(y)]
-    return flat_x, flat_y
 
 
 def thinned(size: int, most: int = 400) -> npt.NDArray[np.int64]:

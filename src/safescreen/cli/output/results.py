@@ -17,6 +17,7 @@ from safescreen.cli.output.files import attributes, screening_document
 from safescreen.cli.output.show import features_table, grid, result_rows, screening_line
 from safescreen.prediction import accuracy, auc, linear_predictor
 from safescreen.records import Record
+from safescreen.reporting.content.features import deviations
 from safescreen.solution import Solution
 from safescreen.status import Status
 from safescreen.terms import Terms
@@ -58,19 +59,17 @@ class Result:
     @cached_property
     def features(self) -> list[dict[str, Any]]:
         """The chosen features, and their effects per standard deviation, weighted as the samples are."""
-        problem, support = self.solution.problem, self.solution.support
-        columns = problem.design.columns(support)
-        spreads = np.sqrt(problem.weights @ (columns - problem.weights @ columns) ** 2)
-        effects = self.solution.coef[support] * (problem.design.scales[support] if problem.standardize else spreads)
+        solution, support = self.solution, self.solution.support
+        effects = solution.coef[support] * deviations(solution.problem, support)
         return [
             {
                 "name": name,
                 "index": j,
-                "coefficient": self.solution.coef[j],
+                "coefficient": solution.coef[j],
                 "odds_ratio_per_std": math.exp(min(effect, 709.0)),
                 "log_odds_ratio_per_std": effect,
             }
-            for name, j, effect in zip(self.solution.feature_names, support, effects.tolist(), strict=True)
+            for name, j, effect in zip(solution.feature_names, support, effects.tolist(), strict=True)
         ]
 
     def show(self, console: Console) -> None:

@@ -28,15 +28,8 @@ class Decision(StrEnum):
     CONSTANT = "c"
 
 
-LABELS = {
-    Decision.REQUIRED: "required",
-    Decision.IN: "proved in",
-    Decision.OPEN: "undecided",
-    Decision.UNKNOWN: "not screened",
-    Decision.OUT: "ruled out",
-    Decision.FORBIDDEN: "excluded",
-    Decision.CONSTANT: "constant",
-}
+_WORDS = ("required", "proved in", "undecided", "not screened", "ruled out", "excluded", "constant")
+LABELS = dict(zip(Decision, _WORDS, strict=True))
 
 
 def decisions(solution: Solution) -> str:

@@ -6,17 +6,8 @@ import math
 
 import numpy as np
 
-from safescreen.formatting.digits import (
-    above,
-    below,
-    counted,
-    duration,
-    nearest,
-    padded,
-    percent_above,
-    percent_of,
-    signed,
-)
+from safescreen.formatting import digits
+from safescreen.formatting.digits import counted, nearest, padded, signed
 from safescreen.reporting import markup as html
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.features import deviations
@@ -56,17 +47,16 @@ def _verdict(solution: Solution) -> str:
 
 def _facts(solution: Solution) -> str:
     loss, null = training_losses(solution)
-    bound = below(solution.lower_bound, 5)
     facts = [
         ("Features used", f"{solution.support.size:,}", f"of {solution.problem.n_features:,}"),
-        ("Gap left", percent_above(solution.gap), "to the proved bound"),
-        ("Objective", above(solution.objective, 5), f"bound {bound}"),
+        ("Gap left", digits.percent_above(solution.gap), "to the proved bound"),
+        ("Objective", digits.above(solution.objective, 5), f"bound {digits.below(solution.lower_bound, 5)}"),
         ("Training log-loss", nearest(loss, 4), f"{nearest(null, 4)} without features"),
     ]
     if solution.screening is not None:
         out, inside, free = sentences.screened(solution)
-        facts.append(("Decided at once", percent_of(out + inside, free), "before any search"))
-    facts.append(("Search", duration(solution.seconds), counted(solution.nodes, "node")))
+        facts.append(("Decided at once", digits.percent_of(out + inside, free), "before any search"))
+    facts.append(("Search", digits.duration(solution.seconds), counted(solution.nodes, "node")))
     return html.tiles(facts)
 
 
@@ -85,17 +75,13 @@ def _coefficients(solution: Solution) -> str:
     if not solution.support.size:
         return html.paragraph("The best model uses no feature: it predicts the same probability for every sample.")
     rows = _coefficient_rows(solution)
-    rest = html.table("coefficients", _COLUMNS, rows[_OPEN_ROWS:])
-    missing = solution.support.size - len(rows)
-    if missing:
-        rest += html.paragraph(f"{missing:,} smaller ones are left out here.", "quiet")
-    return html.joined(
-        (
-            html.table("coefficients", _COLUMNS, rows[:_OPEN_ROWS]),
-            html.folded(f"{solution.support.size - _OPEN_ROWS:,} more", rest) if len(rows) > _OPEN_ROWS else "",
-            html.paragraph(sentences.meaning_of_coefficients(solution), "quiet"),
-        )
-    )
+    parts = [html.table("coefficients", _COLUMNS, rows[:_OPEN_ROWS])]
+    if len(rows) > _OPEN_ROWS:
+        rest = html.table("coefficients", _COLUMNS, rows[_OPEN_ROWS:])
+        missing = solution.support.size - len(rows)
+        note = html.paragraph(f"{missing:,} smaller ones are left out here.", "quiet") if missing else ""
+        parts.append(html.folded(f"{solution.support.size - _OPEN_ROWS:,} more", rest + note))
+    return html.joined([*parts, html.paragraph(sentences.meaning_of_coefficients(solution), "quiet")])
 
 
 def _coefficient_rows(solution: Solution) -> list[str]:
@@ -107,15 +93,8 @@ def _coefficient_rows(solution: Solution) -> list[str]:
     rows = []
     for name, i in zip(problem.names(support[order]), order.tolist(), strict=True):
         effect, coef, spread = float(effects[i]), float(solution.coef[support[i]]), float(spreads[i])
-        bar = _effect_bar(effect, low, high)
-        cells = (
-            html.name(name),
-            bar,
-            signed(effect),
-            _odds_ratio(effect),
-            signed(coef),
-            padded(spread, 3),
-        )
+        cells = [html.name(name), _effect_bar(effect, low, high), signed(effect), _odds_ratio(effect)]
+        cells += [signed(coef), padded(spread, 3)]
         rows.append(html.row(_COLUMNS, cells))
     return rows
 

@@ -64,9 +64,7 @@ def _bounds_chart(parameter: str, points: list[Point]) -> str:
     upper = np.array([point.solution.objective for point in points])
     lower = np.array([point.solution.lower_bound for point in points])
     chart = Chart(parameter_axis(parameter, values), linear("objective", lower.min(), upper.max(), room=0.05))
-    chart.area(values, lower, upper, "gap")
-    chart.line(values, lower, "bound")
-    chart.line(values, upper, "model")
+    chart.bounds(values, lower, upper)
     titles = [
         f"{html.setting(parameter, value)}: {counted(solution.support.size, 'feature')}, objective "
         f"{solution.objective:.6g}, bound {solution.lower_bound:.6g}"

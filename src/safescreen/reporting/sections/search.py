@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen.reporting import markup as html
-from safescreen.reporting.charts import Axis, Chart, linear, logarithmic, steps, thinned
+from safescreen.reporting.charts import Axis, Chart, linear, logarithmic, thinned
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.subject import Subject
 from safescreen.solution import Solution
@@ -34,11 +34,7 @@ def _bounds_chart(solution: Solution) -> str:
         _time_axis(unit, max(float(time[0]), 1e-3 * end), end),
         linear("objective", lower.min(), upper.max(), room=0.05),
     )
-    xs, bottom = steps(time, lower)
-    _, top = steps(time, upper)
-    chart.area(xs, bottom, top, "gap")
-    chart.line(xs, bottom, "bound")
-    chart.line(xs, top, "model")
+    chart.bounds(np.repeat(time, 2)[1:], np.repeat(lower, 2)[:-1], np.repeat(upper, 2)[:-1])  # in steps
     description = (
         f"Best model and lower bound over {end:.3g} {unit}; they end at {solution.objective:.6g} and "
         f"{solution.lower_bound:.6g}."
