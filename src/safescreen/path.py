@@ -261,6 +261,8 @@ def solve_along(
     rel_gap: float,
     time_limit: float | None,
     n_threads: int,
+    node_limit: int | None = None,
+    screening: str = "nodes",
     starts: Sequence[Solution] | None = None,
     progress: bool = False,
 ) -> list[Solution]:
@@ -274,7 +276,7 @@ def solve_along(
         The parameter that varies.
     values : sequence
         Its values.
-    rel_gap, time_limit, n_threads
+    rel_gap, time_limit, n_threads, node_limit, screening
         As for :func:`l0_path`.
     starts : sequence of Solution, optional
         A model per value to start from, where there are some from another path; otherwise each point starts from its
@@ -293,6 +295,8 @@ def solve_along(
             rel_gap=rel_gap,
             time_limit=0.0 if interrupted else time_limit,
             n_threads=n_threads,
+            node_limit=node_limit,
+            screening=screening,
             warm_start=neighbour if starts is None else starts[i],
             progress=progress,
             callback=partial(_is_close, known=known, rel_gap=rel_gap),
