@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import subprocess
 import sys
 import time
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +76,29 @@ def test_public_names_resolve_and_are_documented(name):
 def test_all_but_the_data_is_given_by_keyword(callee, positional):
     parameters = inspect.signature(callee).parameters.values()
     assert [one.name for one in parameters if one.kind is not inspect.Parameter.KEYWORD_ONLY] == positional
+
+
+def test_type_checkers_see_the_same_names():
+    """They read imports that never run, which therefore have to be compared with the list of names."""
+    source = ast.parse(inspect.getsource(ss))
+    block = next(part for part in source.body if isinstance(part, ast.If))
+    seen = {
+        alias.asname: (line.module or "").removeprefix("safescreen").lstrip(".")
+        for line in block.body
+        if isinstance(line, ast.ImportFrom)
+        for alias in line.names
+    }
+    assert seen == ss._HOMES
+    assert set(ss.__all__) == {"__version__", *ss._HOMES}
+
+
+def test_version_is_the_same_everywhere():
+    root = Path(__file__).parent.parent
+    citation = (root / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r'^version: "?([^"\n]+)"?$', citation, re.MULTILINE)[1] == ss.__version__
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" in project["project"]["dynamic"]
+    assert (root / project["tool"]["hatch"]["version"]["path"]).samefile(ss.__file__)
 
 
 def test_unknown_name():

@@ -78,6 +78,10 @@ def test_each_term_is_a_keyword_with_its_default(callee, name):
     assert parameter.default == {one.name: one.default for one in fields(Terms)}[name]
 
 
+def test_each_term_is_a_keyword_of_a_path():
+    assert set(Terms.names()) <= set(inspect.signature(ss.l0_path).parameters)
+
+
 def test_a_new_term_is_told_without_further_ado(monkeypatch):
     wording = _Wording(bool, "sign", lambda value: "free" if value else "fixed", lambda terms: f"signs {terms.signs}")
 

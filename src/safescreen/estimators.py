@@ -7,6 +7,8 @@ feature names, and nothing to the mathematics: the problem solved is exactly a `
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -24,13 +26,20 @@ from safescreen.prediction import linear_predictor, probabilities
 from safescreen.problem import Problem
 from safescreen.screening import Screening, screen
 from safescreen.search import solve
-from safescreen.solution import Solution
+from safescreen.solution import Moment, Solution
 from safescreen.status import Status
 from safescreen.terms import Features, Terms
-from safescreen.validation import check_weights
+from safescreen.validation import check_selection, check_weights
 
 DEFAULT_BUDGET = 10
 """Features allowed when the user gives neither a budget nor a price."""
+
+SEARCH = ("rel_gap", "time_limit", "node_limit", "screening", "n_threads")
+"""Parameters of an estimator that go to `solve` as they are."""
+
+
+class EndedEarlyWarning(ConvergenceWarning):  # type: ignore[misc]
+    """A search ended before the requested gap was reached; the message says how far the model is proved."""
 
 
 class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -45,7 +54,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Budget of features, at least 1; more than there are features means no limit.
     mu : float, optional
         Price of a feature, at least 0. With neither `k` nor `mu`, a budget of ``min(10, n_features)`` features is
-        used; with both, both hold.
+        used (or as many as are included); with both, both hold.
     gamma : float, default 1.0
         Ridge parameter, positive: the penalty is ``‖x‖²/gamma``, so small values shrink more.
     fit_intercept : bool, default True
@@ -61,12 +70,20 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     rel_gap : float, default 1e-4
         Stop once ``(objective_ - lower_bound_) / objective_`` is at most this.
     time_limit : float, optional
-        Seconds, compilation excluded. A limit that ends the search early gives a `ConvergenceWarning` and the best
-        model found.
+        Seconds, compilation excluded. A limit that ends the search early gives an `EndedEarlyWarning` (a
+        `ConvergenceWarning`) and the best model found.
+    node_limit : int, optional
+        Nodes of the search tree: unlike a time limit, the same every time.
+    screening : {"nodes", "root", "none"}
+        Screen at the root and in every node, at the root only, or not at all.
     n_threads : int, default 1
         Threads that explore the search tree.
     warm_start : bool, default False
         Whether `fit` tries the features of the previous fit first. The answer has the same guarantee either way.
+    proof : str or path-like, optional
+        Where `fit` writes a proof of its answer, for :func:`safescreen.verify`. Not part of a saved model.
+    callback : callable, optional
+        Called with the state of the search a few dozen times a second; returning True ends it. See `solve`.
     verbose : int, default 0
         Whether to show a status line on standard error.
 
@@ -130,8 +147,12 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         exclude: Features = (),
         rel_gap: float = 1e-4,
         time_limit: float | None = None,
+        node_limit: int | None = None,
+        screening: str = "nodes",
         n_threads: int = 1,
         warm_start: bool = False,
+        proof: str | PathLike[str] | None = None,
+        callback: Callable[[Moment], bool | None] | None = None,
         verbose: int = 0,
     ) -> None:
         self.k = k
@@ -144,8 +165,12 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.exclude = exclude
         self.rel_gap = rel_gap
         self.time_limit = time_limit
+        self.node_limit = node_limit
+        self.screening = screening
         self.n_threads = n_threads
         self.warm_start = warm_start
+        self.proof = proof
+        self.callback = callback
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -168,14 +193,14 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         problem = make_problem(self, X, y, sample_weight)
         solution = solve(
             problem,
-            rel_gap=self.rel_gap,
-            time_limit=self.time_limit,
-            n_threads=self.n_threads,
+            **{name: getattr(self, name) for name in SEARCH},
             warm_start=self._previous_coef(problem.n_features),
             progress=bool(self.verbose),
+            proof=self.proof,
+            callback=self.callback,
         )
         if solution.status != Status.OPTIMAL:
-            warnings.warn(_shortfall(solution, self.rel_gap), ConvergenceWarning, stacklevel=2)
+            warnings.warn(_shortfall(solution, self.rel_gap), EndedEarlyWarning, stacklevel=2)
         return self._adopt(solution)
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -324,8 +349,8 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    support_ : ndarray of bool of shape (n_features,)
-        Features kept: those that no proof rules out.
+    support_ : ndarray of int
+        Indices of the features kept, sorted: those that no proof rules out. `get_support` has them as a mask.
     included_ : ndarray of int
         Features in every optimal model.
     excluded_ : ndarray of int
@@ -393,13 +418,13 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.screening_: Screening = screen(problem)
         self.included_ = self.screening_.included
         self.excluded_ = self.screening_.excluded
-        self.support_ = ~_mask(self.excluded_, problem.n_features)
+        self.support_ = np.setdiff1d(np.arange(problem.n_features), self.excluded_)
         return self
 
     def _get_support_mask(self) -> BoolArray:
         """What `SelectorMixin` builds everything else on."""
         check_is_fitted(self)
-        return self.support_
+        return _mask(self.support_, self.n_features_in_)
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input, and a target that must have two classes."""
@@ -421,9 +446,15 @@ def make_problem(
         sample_weight = weights * _class_factors(estimator.class_weight, y, weights)
     terms = {name: getattr(estimator, name) for name in Terms.names()}
     if terms["k"] is None and terms["mu"] is None:
-        terms["k"] = min(DEFAULT_BUDGET, X.shape[1])
+        terms["k"] = default_budget(terms["include"], X.shape[1])
     names = getattr(estimator, "feature_names_in_", None)
     return Problem(X, y, **terms, sample_weight=sample_weight, feature_names=names)
+
+
+def default_budget(include: Features, n_features: int) -> int:
+    """The budget when the user gives neither a budget nor a price: with room for the features required."""
+    required = len(set(check_selection("include", include)))
+    return max(min(DEFAULT_BUDGET, n_features), required)
 
 
 def check_binary(y: npt.NDArray[Any], weights: FloatArray) -> None:

@@ -17,6 +17,10 @@ from .solution import Solution
 __all__ = ["FORMAT", "VERSION", "load_model", "save_model"]
 
 
+_OF_ONE_FIT = ("proof", "callback")
+"""Parameters that belong to a fit rather than to the model: where its proof went and who watched it."""
+
+
 def save_model(model: L0LogisticRegression | Solution, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a JSON file.
 
@@ -87,8 +91,10 @@ def _as_record(model: Any) -> Record:
     if not isinstance(model, L0LogisticRegression):
         raise TypeError(f"model is a {type(model).__name__}, but must be an L0LogisticRegression or a Solution.")
     check_is_fitted(model)
+    model = getattr(model, "best_estimator_", model)  # of a cross-validation the model it chose
+    parameters = model.get_params(deep=False)
     return Record(
-        parameters=model.get_params(deep=False),
+        parameters={name: value for name, value in parameters.items() if name not in _OF_ONE_FIT},
         n_features=model.n_features_in_,
         feature_names=getattr(model, "feature_names_in_", None),
         classes=model.classes_,
