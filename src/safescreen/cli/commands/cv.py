@@ -84,13 +84,17 @@ def cv(
     console = make_console(outputs.silent)
     show_notes(console, notes)
     chooser = ss.L0LogisticRegressionCV(
-        **{**terms.asdict(), **candidates, **fixed}, **validation.asdict(), **search.limits, refit=False
+        **{**terms.asdict(), **candidates, **fixed},
+        **validation.asdict(),
+        **vars(search),
+        make_parts=None if loaded.data.gaps is None else loaded.data.gaps.refill,
+        refit=False,
     )
     shortfall = _cross_validate(chooser, loaded, outputs.quiet)
     best = {"k": None, "mu": None, **fixed, **chooser.best_params_}
     problem = make_problem(loaded, {**terms.asdict(), **best})
-    solution = ss.solve(problem, **search.limits, progress=not outputs.quiet)
-    chooser.solution_ = solution  # the final model, as a refit would have left it
+    solution = ss.solve(problem, **vars(search), progress=not outputs.quiet)
+    chooser.adopt(solution)
     result = Result(loaded, solution)
     rows = _rows(chooser)
     _show(console, chooser, validation.scoring)
@@ -113,14 +117,12 @@ def cv(
 def _cross_validate(chooser: L0LogisticRegressionCV, loaded: Loaded, quiet: bool) -> str:
     """Score all candidates; returns what to say about searches that ended early."""
     data = loaded.data
-    if data.gaps is not None:
-        chooser._make_parts = data.gaps.refill
     errors = make_console(quiet, stderr=True)
     busy = errors.status("cross-validating") if errors.is_terminal and not quiet else contextlib.nullcontext()
     with busy, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         chooser.fit(data.X, data.y, sample_weight=data.weights)
-    return next((str(warning.message) for warning in caught if "ended early" in str(warning.message)), "")
+    return next((str(one.message) for one in caught if issubclass(one.category, ss.EndedEarlyWarning)), "")
 
 
 def _rows(chooser: L0LogisticRegressionCV) -> list[dict[str, Any]]:

@@ -31,11 +31,8 @@ def path(
 
     The time limit holds for each of them.
     """
-    import numpy as np
-
     from safescreen.cli.inputs import load, load_test, make_problem
     from safescreen.cli.output.results import Result
-    from safescreen.path import solve_along
 
     varying, fixed = parse_path(terms)
     search.check()
@@ -48,8 +45,7 @@ def path(
     problem = make_problem(loaded, {**terms.asdict(), **fixed, name: values[0]})
     console = make_console(outputs.silent)
     introduce(console, loaded, problem, notes, varying=name)
-    solutions = solve_along(problem, name, values, **search.limits, progress=not outputs.quiet)
-    found = ss.L0Path(name, np.array(values), tuple(solutions))
+    found = ss.l0_path(problem, **{**vars(search), **varying}, progress=not outputs.quiet)
     results = [Result(loaded, solution, held_out) for solution in found]
     rows = _rows(found, results)
     _show(console, found, results)
