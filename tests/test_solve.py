@@ -659,8 +659,9 @@ BAD = {
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
 def test_bad_settings_are_named(bushy, name, value):
-    with pytest.raises((ValueError, TypeError), match=f"^{name} is .*, but .*[.]$"):
+    with pytest.raises((ValueError, TypeError), match=f"^{name} is .*, but .*[.]$") as raised:
         ss.solve(bushy, **{name: value})
+    assert raised.value.argument == name
 
 
 @pytest.mark.parametrize("function", [ss.solve, ss.screen, ss.relax])

@@ -125,8 +125,10 @@ def test_a_new_term_is_stored_without_further_ado(monkeypatch, tmp_path):
     ],
 )
 def test_wrong_terms_need_no_data(wrong, message):
-    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)) as raised:
         Terms(**wrong)
+    if wrong:
+        assert raised.value.argument == [*wrong][-1]
 
 
 def test_terms_of_a_problem_are_those_of_its_data():
