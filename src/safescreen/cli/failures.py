@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import Any, NoReturn
 
@@ -20,15 +19,6 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 """Exit status of a command that Ctrl-C ended before it had a result."""
 
-_OPTIONS = {
-    "rel_gap": "--gap",
-    "time_limit": "--time-limit",
-    "node_limit": "--node-limit",
-    "n_threads": "--threads",
-    "screening": "--screening",
-}
-_LIBRARY_NAME = re.compile(rf"\b({'|'.join(_OPTIONS)})\b")
-
 
 class SentenceGroup(TyperGroup):
     """Commands whose errors, those of usage included, are one sentence each."""
@@ -40,7 +30,7 @@ class SentenceGroup(TyperGroup):
         try:
             status = super().main(*args, **{**extra, "standalone_mode": False})
         except (ValueError, TypeError, ImportError) as error:
-            fail(str(error))
+            fail(self._about_argument(error))
         except OSError as error:
             fail(_about_file(error))
         except MemoryError:
@@ -61,11 +51,18 @@ class SentenceGroup(TyperGroup):
             ctx.fail(f"There is no command {args[0]!r}: did you mean {nearest(args[0], self.commands)!r}?")
         return super().resolve_command(ctx, args)
 
+    def _about_argument(self, error: Exception) -> str:
+        """The error's sentence; an argument of the library that it begins with is told as the option of that name."""
+        argument = getattr(error, "argument", "")
+        parameters = [parameter for command in self.commands.values() for parameter in command.params]
+        names = [parameter.opts[0] for parameter in parameters if parameter.name == argument]
+        option = next((name for name in names if name.startswith("--")), argument)
+        return f"{option}{str(error).removeprefix(argument)}"
+
 
 def fail(message: str, status: int = BAD_INPUT) -> NoReturn:
     """End with one sentence on one line."""
-    line = _LIBRARY_NAME.sub(lambda found: _OPTIONS[found[1]], " ".join(message.split()))
-    typer.echo(f"safescreen: {line}", err=True)
+    typer.echo(f"safescreen: {' '.join(message.split())}", err=True)
     sys.exit(status)
 
 
