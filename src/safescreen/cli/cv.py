@@ -94,6 +94,7 @@ def cv(
         one_standard_error=one_standard_error,
         refit=False,
         n_jobs=jobs,
+        make_parts=None if loaded.data.gaps is None else loaded.data.gaps.refill,
         fit_intercept=not no_intercept,
         standardize=not no_standardize,
         rel_gap=gap,
@@ -117,8 +118,7 @@ def cv(
     if plot is not None:
         write_plot(plot, lambda: ss.CVDisplay.from_estimator(chooser))
     if report is not None:
-        chooser.solution_ = solution  # the final model, as a refit would have left it
-        ss.report(chooser, report, title=f"{loaded.target} in {loaded.table.source}")
+        ss.report(chooser.adopt(solution), report, title=f"{loaded.target} in {loaded.table.source}")
     show_files(console, model=model, table=output, picture=plot, report=report)
     if json:
         print_json({"best": best, "candidates": rows, "model": result.document(), "notes": notes})
@@ -153,17 +153,16 @@ def _cross_validate(chooser: L0LogisticRegressionCV, loaded: Loaded, quiet: bool
     import contextlib
     import warnings
 
+    from ..estimators import EndedEarlyWarning
     from .show import make_console
 
     data = loaded.data
-    if data.gaps is not None:
-        chooser._make_parts = data.gaps.refill
     errors = make_console(quiet, stderr=True)
     busy = errors.status("cross-validating") if errors.is_terminal and not quiet else contextlib.nullcontext()
     with busy, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         chooser.fit(data.X, data.y, sample_weight=data.weights)
-    return next((str(warning.message) for warning in caught if "ended early" in str(warning.message)), "")
+    return next((str(one.message) for one in caught if issubclass(one.category, EndedEarlyWarning)), "")
 
 
 def _rows(chooser: L0LogisticRegressionCV) -> list[dict[str, Any]]:

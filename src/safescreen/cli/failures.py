@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import Any, NoReturn
 
@@ -19,13 +18,17 @@ INTERRUPTED = 130
 """Exit status of a command that Ctrl-C ended before it had a result."""
 
 _OPTIONS = {
+    "k": "--k",
+    "mu": "--mu",
+    "gamma": "--gamma",
     "rel_gap": "--gap",
     "time_limit": "--time-limit",
     "node_limit": "--node-limit",
     "n_threads": "--threads",
     "screening": "--screening",
+    "proof": "--proof",
 }
-_LIBRARY_NAME = re.compile(rf"\b({'|'.join(_OPTIONS)})\b")
+"""What arguments of the library are called here."""
 
 
 class SentenceGroup(TyperGroup):
@@ -38,7 +41,7 @@ class SentenceGroup(TyperGroup):
         try:
             status = super().main(*args, **{**extra, "standalone_mode": False})
         except (ValueError, TypeError, ImportError) as error:
-            fail(str(error))
+            fail(_about_argument(error))
         except OSError as error:
             fail(_about_file(error))
         except MemoryError:
@@ -62,9 +65,14 @@ class SentenceGroup(TyperGroup):
 
 def fail(message: str, status: int = BAD_INPUT) -> NoReturn:
     """End with one sentence on one line."""
-    line = _LIBRARY_NAME.sub(lambda found: _OPTIONS[found[1]], " ".join(message.split()))
-    typer.echo(f"safescreen: {line}", err=True)
+    typer.echo(f"safescreen: {' '.join(message.split())}", err=True)
     sys.exit(status)
+
+
+def _about_argument(error: Exception) -> str:
+    """The error's sentence, which begins with the argument it is about, beginning with the option instead."""
+    argument = getattr(error, "argument", "")
+    return f"{_OPTIONS.get(argument, argument)}{str(error).removeprefix(argument)}"
 
 
 def _about_file(error: OSError) -> str:
