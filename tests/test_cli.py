@@ -110,10 +110,10 @@ def test_bad_usage(arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--k", "0"], "safescreen: k is 0, but must be an integer >= 1."),
-        (["--k", "-3"], "safescreen: k is -3, but must be an integer >= 1."),
-        (["--gamma", "0"], "safescreen: gamma is 0.0, but must be"),
-        (["--gamma", "nan"], "safescreen: gamma is nan, but must be"),
+        (["--k", "0"], "safescreen: --k is 0, but must be an integer >= 1."),
+        (["--k", "-3"], "safescreen: --k is -3, but must be an integer >= 1."),
+        (["--gamma", "0"], "safescreen: --gamma is 0.0, but must be"),
+        (["--gamma", "nan"], "safescreen: --gamma is nan, but must be"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments, message, monkeypatch, capsys):

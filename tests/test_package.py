@@ -51,7 +51,7 @@ def test_bad_input_on_the_command_line():
     command = [sys.executable, "-m", "safescreen.cli", "demo", "--k", "0"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.strip() == "safescreen: k is 0, but must be an integer >= 1."
+    assert done.stderr.strip() == "safescreen: --k is 0, but must be an integer >= 1."
 
 
 @pytest.mark.parametrize("name", [name for name in ss.__all__ if name != "__version__"])

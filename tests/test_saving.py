@@ -123,6 +123,32 @@ def test_solution(options, tmp_path):
     assert loaded.standardize is options.get("standardize", True)
 
 
+def test_a_solution_names_every_parameter_of_a_model(path, tmp_path):
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 12, 3, 1.0, random_state=0)
+    ss.save_model(ss.solve(ss.Problem(X, y, k=3, include=[4])), tmp_path / "solution.json")
+    stored = [json.loads(file.read_text(encoding="utf-8"))["parameters"] for file in (path, tmp_path / "solution.json")]
+    assert list(stored[0]) == list(stored[1]) == sorted(stored[0])
+    assert set(ss.L0LogisticRegression().get_params()) - set(stored[0]) == {"proof", "callback"}
+    assert ss.load_model(tmp_path / "solution.json").include == (4,)
+
+
+def test_where_a_proof_went_and_who_watched_are_not_saved(cancer, tmp_path):
+    model = ss.L0LogisticRegression(k=2, proof=tmp_path / "proof.npz", callback=lambda moment: False).fit(*cancer)
+    ss.save_model(model, tmp_path / "model.json")
+    loaded = ss.load_model(tmp_path / "model.json")
+    assert (loaded.proof, loaded.callback) == (None, None)
+
+
+def test_features_decided_by_name_are_saved(cancer, tmp_path):
+    X, y = cancer
+    model = ss.L0LogisticRegression(k=2, include=[X.columns[3]], exclude=np.array([0, 1])).fit(X, y)
+    ss.save_model(model, tmp_path / "model.json")
+    loaded = ss.load_model(tmp_path / "model.json")
+    assert loaded.include == (X.columns[3],)
+    assert loaded.exclude == (0, 1)
+    np.testing.assert_array_equal(loaded.fit(X, y).coef_, model.coef_)
+
+
 def test_unfinished_search(tmp_path):
     X, y, _ = ss.datasets.make_sparse_logistic(100, 400, 8, 0.5, random_state=0)
     model = ss.L0LogisticRegression(k=20, gamma=1e4, time_limit=0.0)

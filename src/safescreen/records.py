@@ -96,6 +96,8 @@ class Record:
         *,
         rel_gap: float = 1e-4,
         time_limit: float | None = None,
+        node_limit: int | None = None,
+        screening: str = "nodes",
         n_threads: int = 1,
         encoding: dict[str, Any] | None = None,
     ) -> Record:
@@ -104,9 +106,11 @@ class Record:
         parameters = {
             **problem.terms.asdict(),
             "class_weight": None,
-            "n_threads": n_threads,
             "rel_gap": rel_gap,
             "time_limit": time_limit,
+            "node_limit": node_limit,
+            "screening": screening,
+            "n_threads": n_threads,
             "verbose": 0,
             "warm_start": False,
         }

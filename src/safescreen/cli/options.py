@@ -173,11 +173,6 @@ class SearchOptions:
 
         Settings(**vars(self)).checked()
 
-    @property
-    def limits(self) -> dict[str, Any]:
-        """What holds for one search, for a path and for cross-validation alike."""
-        return {"rel_gap": self.rel_gap, "time_limit": self.time_limit, "n_threads": self.n_threads}
-
 
 @dataclass(frozen=True)
 class OutputOptions:

@@ -104,7 +104,7 @@ def cv(
     write_files(
         console,
         outputs,
-        model=lambda path: result.write_model(path, search.limits),
+        model=lambda path: result.write_model(path, vars(search)),
         output=lambda path: write_records(path, rows),
         plot=lambda path: write_plot(path, ss.CVDisplay.from_estimator, chooser),
         report=lambda path: ss.report(chooser, path, title=loaded.title),

@@ -42,7 +42,7 @@ def fit(
     write_files(
         console,
         outputs,
-        model=lambda path: result.write_model(path, search.limits),
+        model=lambda path: result.write_model(path, vars(search)),
         report=lambda path: ss.report(solution, path, test=held_out, proof=outputs.proof, title=loaded.title),
     )
     if outputs.proof is not None:

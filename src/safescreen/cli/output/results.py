@@ -86,10 +86,10 @@ class Result:
                 "objective below the lower bound."
             )
 
-    def write_model(self, path: Path, limits: dict[str, Any]) -> None:
+    def write_model(self, path: Path, search: dict[str, Any]) -> None:
         """Write the model file; of the encoding only what the chosen features need."""
         encoding = self.loaded.data.encoding.restricted(self.solution.support.tolist()).to_json()
-        Record.from_solution(self.solution, **limits, encoding=encoding).write(path)
+        Record.from_solution(self.solution, **search, encoding=encoding).write(path)
 
     def document(self) -> dict[str, Any]:
         """Everything, for other programs."""
