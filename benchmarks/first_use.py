@@ -16,7 +16,7 @@ import time
 start = time.perf_counter()
 import safescreen as ss
 X, y, _ = ss.datasets.make_sparse_logistic(100, 60, 5, 1.0, random_state=0)
-problems = [ss.Problem(X, y, mu=1e-3), ss.Problem(X, y, k=5, fit_intercept=True, standardize=True)]
+problems = [ss.Problem(X, y, mu=1e-3, fit_intercept=False, standardize=False), ss.Problem(X, y, k=5)]
 ready = time.perf_counter()
 for problem in problems[: COUNT]:
     ss.solve(problem)

@@ -45,7 +45,7 @@ def contradictions(seed: int, path: Path) -> tuple[str, list[str]]:
     from safescreen.testing.hard_problems import hard_problem
 
     hard, chosen = hard_problem(seed), settings(seed)
-    solution = ss.solve(hard.problem(), certificate=path, **chosen)
+    solution = ss.solve(hard.problem(), proof=path, **chosen)
     result = ss.verify(path, hard.kwargs["X"], hard.kwargs["y"])
     allowed = ALLOWED * abs(solution.objective)
     found = []

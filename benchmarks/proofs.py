@@ -53,7 +53,7 @@ def line(task: Task, folder: Path, budget: float) -> Row:
     def solve(given: Any, prove: bool = True) -> Outcome:
         if prove:
             proofs.append(folder / f"{len(proofs)}.npz")
-        solution = ss.solve(given, rel_gap=task.rel_gap, certificate=proofs[-1] if prove else None)
+        solution = ss.solve(given, rel_gap=task.rel_gap, proof=proofs[-1] if prove else None)
         return Outcome(solution.objective, solution.nodes, solution.gap)
 
     def check() -> Outcome:
@@ -106,7 +106,7 @@ def main() -> int:
     import safescreen as ss
 
     X, y, _ = ss.datasets.make_sparse_logistic(60, 20, 3, 1.0, random_state=0)
-    ss.solve(ss.Problem(X, y, k=3))
+    ss.solve(ss.Problem(X, y, k=3, fit_intercept=False, standardize=False))
     rows: list[Row] = []
     settings = REG + CARD + REAL
     for setting in settings[::6] if arguments.quick else settings:

@@ -27,10 +27,10 @@ import safescreen as ss
 from safescreen.datasets import load_local
 X, y = load_local("newsgroups_tfidf")
 if "warm" in sys.argv:
-    ss.solve(ss.Problem(X[:60, :50].toarray() + 0.0, y[:60] * 0 + [1, -1] * 30, mu=1e-3, standardize=True))
+    ss.solve(ss.Problem(X[:60, :50].toarray() + 0.0, y[:60] * 0 + [1, -1] * 30, mu=1e-3, fit_intercept=False))
 print("loaded", flush=True)
 sys.stdin.readline()
-solution = ss.solve(ss.Problem(X, y, mu=5e-4, gamma=1.0, standardize=True), rel_gap=1e-4)
+solution = ss.solve(ss.Problem(X, y, mu=5e-4, gamma=1.0, fit_intercept=False), rel_gap=1e-4)
 print(solution.status, flush=True)
 """
 

@@ -43,7 +43,9 @@ class SafeScreen:
         """The task as a `Problem`."""
         import safescreen as ss
 
-        return ss.Problem(task.X, task.y, mu=task.mu, k=task.k, gamma=task.gamma, standardize=task.standardize)
+        return ss.Problem(
+            task.X, task.y, mu=task.mu, k=task.k, gamma=task.gamma, standardize=task.standardize, fit_intercept=False
+        )
 
     def prepare(self, task: Task) -> Run:
         """Build the problem outside the timer."""

@@ -14,9 +14,7 @@ import numpy as np
 import safescreen as ss
 
 X, y, names = ss.datasets.load_breast_cancer_interactions()
-problem = ss.Problem(
-    X, y, k=5, gamma=10.0, fit_intercept=True, standardize=True, feature_names=names
-)
+problem = ss.Problem(X, y, k=5, gamma=10.0, feature_names=names)
 problem
 
 # %%

@@ -60,7 +60,5 @@ ax.spines[["top", "right"]].set_visible(False)
 # %%
 # Both at once: features worth their price, but never more than six.
 
-problem = ss.Problem(
-    X, y, mu=0.002, k=6, gamma=100.0, fit_intercept=True, standardize=True, feature_names=names
-)
+problem = ss.Problem(X, y, mu=0.002, k=6, gamma=100.0, feature_names=names)
 ss.solve(problem)

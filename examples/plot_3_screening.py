@@ -14,7 +14,7 @@ import numpy as np
 import safescreen as ss
 
 X, y, truth = ss.datasets.make_sparse_logistic(500, 10_000, 10, snr=3.0, random_state=0)
-problem = ss.Problem(X, y, k=10, gamma=10.0, fit_intercept=True, standardize=True)
+problem = ss.Problem(X, y, k=10, gamma=10.0)
 screening = ss.screen(problem)
 screening
 

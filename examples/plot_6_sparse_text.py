@@ -41,9 +41,7 @@ print(X.shape, f"{100 * X.nnz / np.prod(X.shape):.1f} % nonzero")
 # Standardisation does not densify the matrix. A price lets the number of words follow from the
 # data.
 
-problem = ss.Problem(
-    X, labels, mu=4e-3, gamma=10.0, fit_intercept=True, standardize=True, feature_names=words
-)
+problem = ss.Problem(X, labels, mu=4e-3, gamma=10.0, feature_names=words)
 print(ss.screen(problem))
 solution = ss.solve(problem)
 solution

@@ -15,7 +15,7 @@ import numpy as np
 import safescreen as ss
 
 X, y, truth = ss.datasets.make_sparse_logistic(100, 1000, 10, snr=5.0, random_state=0)
-problem = ss.Problem(X, y, k=10, gamma=60.0)
+problem = ss.Problem(X, y, k=10, gamma=60.0, fit_intercept=False, standardize=False)
 solution = ss.solve(problem, time_limit=2.0)
 solution
 

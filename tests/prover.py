@@ -310,7 +310,8 @@ def prove(path, X, y, seed=0, gap=1e-6, node_limit=200, detours=0.1, screening="
     """Solve a problem and write the proof; returns the prover."""
     from safescreen.problem import Problem
 
-    prover = Prover(Problem(X, y, **terms), np.random.default_rng(seed), gap, node_limit, detours, screening)
+    stated = {"fit_intercept": False, "standardize": False, **terms}
+    prover = Prover(Problem(X, y, **stated), np.random.default_rng(seed), gap, node_limit, detours, screening)
     prover.run()
     prover.write(path, chunk, X)
     return prover

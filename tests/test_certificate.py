@@ -34,6 +34,7 @@ def members(path):
         return set(proof.files)
 
 
+PLAIN = {"fit_intercept": False, "standardize": False}
 KINDS = {
     "price": {"mu": 0.01, "gamma": 20.0},
     "budget": {"k": 4, "gamma": 20.0},
@@ -54,8 +55,8 @@ def test_every_kind_of_problem_has_a_proof(tmp_path, data, kind, weighted, form)
     X[:, 5] = X[0, 5]
     stored = {"dense": X, "sparse": sparse.csr_array(X), "float32": X.astype(np.float32)}[form]
     weights = np.random.default_rng(0).integers(0, 4, y.size) if weighted else None
-    problem = ss.Problem(stored, y, sample_weight=weights, **KINDS[kind])
-    solution = ss.solve(problem, rel_gap=1e-6, certificate=tmp_path / "proof.npz")
+    problem = ss.Problem(stored, y, sample_weight=weights, **{**PLAIN, **KINDS[kind]})
+    solution = ss.solve(problem, rel_gap=1e-6, proof=tmp_path / "proof.npz")
     check = ss.verify(tmp_path / "proof.npz", stored, y)
     assert check.valid, check.reason
     assert check.nodes >= solution.nodes  # nodes given up unexplored are in the proof as well
@@ -68,10 +69,8 @@ def test_every_kind_of_problem_has_a_proof(tmp_path, data, kind, weighted, form)
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 def test_threads_and_screening_modes(tmp_path, noise, screening, n_threads):
     X, y = noise
-    problem = ss.Problem(X, y, k=5, gamma=50.0)
-    solution = ss.solve(
-        problem, rel_gap=1e-4, screening=screening, n_threads=n_threads, certificate=tmp_path / "proof.npz"
-    )
+    problem = ss.Problem(X, y, k=5, gamma=50.0, fit_intercept=False, standardize=False)
+    solution = ss.solve(problem, rel_gap=1e-4, screening=screening, n_threads=n_threads, proof=tmp_path / "proof.npz")
     check = ss.verify(tmp_path / "proof.npz", X, y)
     assert check.valid, check.reason
     assert solution.nodes > 100
@@ -81,8 +80,8 @@ def test_threads_and_screening_modes(tmp_path, noise, screening, n_threads):
 @pytest.mark.parametrize("limit", [{"node_limit": n} for n in (0, 1, 2, 7, 50)] + [{"time_limit": 0.0}])
 def test_a_search_that_ends_early_proves_the_gap_it_reached(tmp_path, data, limit):
     X, y = data
-    problem = ss.Problem(X, y, k=6, gamma=100.0)
-    solution = ss.solve(problem, certificate=tmp_path / "proof.npz", **limit)
+    problem = ss.Problem(X, y, k=6, gamma=100.0, fit_intercept=False, standardize=False)
+    solution = ss.solve(problem, proof=tmp_path / "proof.npz", **limit)
     check = ss.verify(tmp_path / "proof.npz", X, y)
     assert solution.status != "optimal"
     assert check.valid, check.reason
@@ -91,8 +90,8 @@ def test_a_search_that_ends_early_proves_the_gap_it_reached(tmp_path, data, limi
 
 def test_a_callback_that_ends_the_search_leaves_a_proof(tmp_path, noise):
     X, y = noise
-    problem = ss.Problem(X, y, k=5, gamma=50.0)
-    ss.solve(problem, certificate=tmp_path / "proof.npz", callback=lambda moment: True)
+    problem = ss.Problem(X, y, k=5, gamma=50.0, fit_intercept=False, standardize=False)
+    ss.solve(problem, proof=tmp_path / "proof.npz", callback=lambda moment: True)
     check = ss.verify(tmp_path / "proof.npz", X, y)
     assert check.valid, check.reason
     assert check.claims["status"] == "interrupted"
@@ -105,7 +104,11 @@ def test_an_error_leaves_no_file_behind(tmp_path, data):
         raise RuntimeError("out of luck")
 
     with pytest.raises(RuntimeError, match="out of luck"):
-        ss.solve(ss.Problem(X, y, k=6, gamma=100.0), certificate=tmp_path / "proof.npz", callback=fail)
+        ss.solve(
+            ss.Problem(X, y, k=6, gamma=100.0, fit_intercept=False, standardize=False),
+            proof=tmp_path / "proof.npz",
+            callback=fail,
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -118,7 +121,10 @@ def test_a_full_disk_leaves_no_file_behind(failing, tmp_path, data, monkeypatch)
 
     monkeypatch.setattr(certificate.ArrayWriter, failing, fail)
     with pytest.raises(OSError, match="No space left"):
-        ss.solve(ss.Problem(X, y, k=6, gamma=100.0), certificate=tmp_path / "proof.npz")
+        ss.solve(
+            ss.Problem(X, y, k=6, gamma=100.0, fit_intercept=False, standardize=False),
+            proof=tmp_path / "proof.npz",
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -126,8 +132,8 @@ def test_a_full_disk_leaves_no_file_behind(failing, tmp_path, data, monkeypatch)
 def test_a_proof_needs_a_file_name_in_a_folder(name, tmp_path, data):
     X, y = data
     (tmp_path / "folder").mkdir()
-    with pytest.raises(ValueError, match=r"certificate is .* must name a file in a folder that exists"):
-        ss.solve(ss.Problem(X, y, k=2), certificate=f"{tmp_path}/{name}")
+    with pytest.raises(ValueError, match=r"proof is .* must name a file in a folder that exists"):
+        ss.solve(ss.Problem(X, y, k=2, fit_intercept=False, standardize=False), proof=f"{tmp_path}/{name}")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
@@ -135,7 +141,7 @@ def test_a_proof_needs_a_file_name_in_a_folder(name, tmp_path, data):
 def test_a_proof_claims_what_ordinary_sums_confirm(seed, status, tmp_path):
     """The solver sums badly scaled columns exactly, a checker does not: a proof may claim less, but no false gap."""
     hard, path = hard_problem(seed), tmp_path / "proof.npz"
-    solution = ss.solve(hard.problem(), rel_gap=1e-9, certificate=path)
+    solution = ss.solve(hard.problem(), rel_gap=1e-9, proof=path)
     check = ss.verify(path, hard.kwargs["X"], hard.kwargs["y"])
     assert solution.status == "optimal"
     assert solution.root.sharp
@@ -150,7 +156,11 @@ def test_an_older_proof_survives_a_failure(tmp_path, data):
     path = tmp_path / "proof.npz"
     path.write_bytes(b"older")
     with pytest.raises(ZeroDivisionError):
-        ss.solve(ss.Problem(X, y, k=6, gamma=100.0), certificate=path, callback=lambda moment: 1 / 0)
+        ss.solve(
+            ss.Problem(X, y, k=6, gamma=100.0, fit_intercept=False, standardize=False),
+            proof=path,
+            callback=lambda moment: 1 / 0,
+        )
     assert path.read_bytes() == b"older"
     assert [file.name for file in tmp_path.iterdir()] == ["proof.npz"]
 
@@ -161,7 +171,7 @@ def test_the_tree_is_written_in_pieces(tmp_path, noise, monkeypatch, n_threads):
     monkeypatch.setattr(workers, "_LOGGED", 16)
     X, y = noise
     path = tmp_path / "proof.npz"
-    ss.solve(ss.Problem(X, y, k=5, gamma=50.0), certificate=path, n_threads=n_threads)
+    ss.solve(ss.Problem(X, y, k=5, gamma=50.0, fit_intercept=False, standardize=False), proof=path, n_threads=n_threads)
     assert header(path)["chunks"] > 10
     check = ss.verify(path, X, y)
     assert check.valid, check.reason
@@ -170,7 +180,10 @@ def test_the_tree_is_written_in_pieces(tmp_path, noise, monkeypatch, n_threads):
 def test_one_thread_writes_the_same_proof_every_time(tmp_path, noise):
     X, y = noise
     for name in "ab":
-        ss.solve(ss.Problem(X, y, k=5, gamma=50.0), certificate=tmp_path / f"{name}.npz")
+        ss.solve(
+            ss.Problem(X, y, k=5, gamma=50.0, fit_intercept=False, standardize=False),
+            proof=tmp_path / f"{name}.npz",
+        )
     with np.load(tmp_path / "a.npz") as first, np.load(tmp_path / "b.npz") as second:
         assert first.files == second.files
         assert all(np.array_equal(first[name], second[name]) for name in first.files)
@@ -181,7 +194,7 @@ def test_the_proof_is_the_same_for_any_layout_of_the_same_numbers(tmp_path, data
     X = X.astype(np.float32)
     prints = set()
     for variant in (X, np.asfortranarray(X), X.astype(np.float64), X[::-1][::-1]):
-        ss.solve(ss.Problem(variant, y, k=2), certificate=tmp_path / "proof.npz")
+        ss.solve(ss.Problem(variant, y, k=2, fit_intercept=False, standardize=False), proof=tmp_path / "proof.npz")
         prints.add(header(tmp_path / "proof.npz")["fingerprint"]["matrix"])
     assert len(prints) == 1
 
@@ -190,13 +203,13 @@ def test_a_proof_can_be_checked_with_the_other_storage(tmp_path, data):
     X, y = data
     X = np.where(np.abs(X) > 1.0, X, 0.0)
     for stored, other in ((X, sparse.csc_array(X)), (sparse.csr_array(X), X)):
-        ss.solve(ss.Problem(stored, y, k=3, standardize=True), certificate=tmp_path / "proof.npz")
+        ss.solve(ss.Problem(stored, y, k=3, standardize=True, fit_intercept=False), proof=tmp_path / "proof.npz")
         assert ss.verify(tmp_path / "proof.npz", other, y).valid
 
 
 def test_members_that_say_nothing_are_left_out(tmp_path, data):
     X, y = data
-    ss.solve(ss.Problem(X, y, k=3), certificate=tmp_path / "proof.npz")
+    ss.solve(ss.Problem(X, y, k=3, fit_intercept=False, standardize=False), proof=tmp_path / "proof.npz")
     assert not members(tmp_path / "proof.npz") & {"include", "exclude", "constant", "weights", "means", "scales"}
 
 
@@ -204,7 +217,7 @@ def test_members_that_say_nothing_are_left_out(tmp_path, data):
 def test_any_two_labels(tmp_path, data, labels):
     X, y = data
     named = np.array(labels)[(y > 0).astype(int)]
-    ss.solve(ss.Problem(X, named, k=3), certificate=tmp_path / "proof.npz")
+    ss.solve(ss.Problem(X, named, k=3, fit_intercept=False, standardize=False), proof=tmp_path / "proof.npz")
     assert ss.verify(tmp_path / "proof.npz", X, named).valid
     assert ss.verify(tmp_path / "proof.npz", X, list(named)).valid
     assert not ss.verify(tmp_path / "proof.npz", X, np.array(labels[::-1])[(y > 0).astype(int)]).valid

@@ -57,7 +57,7 @@ def test_demo_shows_what_screening_decides(demo):
 
 def test_demo_shows_the_solution(demo):
     X, y, names = ss.datasets.load_breast_cancer_interactions()
-    problem = ss.Problem(X, y, k=5, gamma=10.0, fit_intercept=True, standardize=True, feature_names=names)
+    problem = ss.Problem(X, y, k=5, gamma=10.0, feature_names=names)
     solution = ss.solve(problem)
     assert number("objective", demo) == pytest.approx(solution.objective, abs=1e-10)
     assert number("safe lower bound", demo) == pytest.approx(solution.lower_bound, abs=1e-10)
@@ -110,10 +110,10 @@ def test_bad_usage(arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--k", "0"], "safescreen: k is 0, but must be an integer >= 1."),
-        (["--k", "-3"], "safescreen: k is -3, but must be an integer >= 1."),
-        (["--gamma", "0"], "safescreen: gamma is 0.0, but must be"),
-        (["--gamma", "nan"], "safescreen: gamma is nan, but must be"),
+        (["--k", "0"], "safescreen: --k is 0, but must be an integer >= 1."),
+        (["--k", "-3"], "safescreen: --k is -3, but must be an integer >= 1."),
+        (["--gamma", "0"], "safescreen: --gamma is 0.0, but must be"),
+        (["--gamma", "nan"], "safescreen: --gamma is nan, but must be"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments, message, monkeypatch, capsys):
@@ -190,7 +190,7 @@ def test_tour_fit(fitted, folder):
     assert fitted.stderr == ""
     out = fitted.stdout
     assert "Which 4 of 13 features best predict diagnosis = malignant? (400 rows)" in out
-    assert "gamma = 10, standardised, with intercept, weighted" in out
+    assert "k=4, gamma=10, with intercept, standardised, weighted" in out
     assert re.search(r"Screened: \d+ out, \d+ in, \d+ undecided", out)
     assert re.search(r"status\s+optimal", out)
     assert number("objective", out) >= number("safe lower bound", out) > 0.0
@@ -209,9 +209,7 @@ def test_tour_fit_solves_the_problem_it_says(fitted, folder):
     y, weights = frame.pop("diagnosis"), frame.pop("w")
     numbers = frame.drop(columns="clinic")
     X = numbers.fillna(numbers.median()).join(pd.get_dummies(frame["clinic"], prefix="clinic", prefix_sep="="))
-    problem = ss.Problem(
-        X, y, k=4, gamma=10.0, fit_intercept=True, standardize=True, sample_weight=weights.to_numpy(float)
-    )
+    problem = ss.Problem(X, y, k=4, gamma=10.0, sample_weight=weights.to_numpy(float))
     solution = ss.solve(problem)
     assert number("objective", fitted.stdout) == pytest.approx(solution.objective, rel=2e-4)
     model = ss.load_model(folder / "model.json")
@@ -379,14 +377,13 @@ def test_odds_ratios_and_scores(folder, monkeypatch, options):
 def test_auc_with_ties_and_weights():
     from sklearn.metrics import roc_auc_score
 
-    from safescreen.cli.scores import score
+    from safescreen.prediction import accuracy, auc
 
     rng = np.random.default_rng(0)
     log_odds, y, w = rng.integers(-3, 4, 200).astype(float), rng.random(200) < 0.4, rng.random(200)
-    found = score(log_odds, y, w)
-    assert found.auc == pytest.approx(roc_auc_score(y, log_odds, sample_weight=w))
-    assert found.accuracy == pytest.approx(np.average((log_odds > 0) == y, weights=w))
-    assert np.isnan(score(log_odds, np.ones(200, dtype=bool)).auc)
+    assert auc(log_odds, y, w) == pytest.approx(roc_auc_score(y, log_odds, sample_weight=w))
+    assert accuracy(log_odds, y, w) == pytest.approx(np.average((log_odds > 0) == y, weights=w))
+    assert np.isnan(auc(log_odds, np.ones(200, dtype=bool)))
 
 
 def test_standard_input(folder, monkeypatch):
@@ -429,7 +426,7 @@ def test_svmlight_tour(tmp_path, monkeypatch):
     dump_svmlight_file(X, y, "data.svm", zero_based=False)
     dump_svmlight_file(X[:7, :20], y[:7], "new.svm", zero_based=False)
     found = json.loads(run("fit", "data.svm", "--k", 3, "--json", "--model", "m.json"))
-    reference = ss.solve(ss.Problem(X, y, k=3, fit_intercept=True, standardize=True))
+    reference = ss.solve(ss.Problem(X, y, k=3))
     assert found["objective"] == pytest.approx(reference.objective, rel=1e-9)
     assert [feature["index"] for feature in found["features"]] == reference.support.tolist()
     assert [feature["name"] for feature in found["features"]] == [f"x{j + 1}" for j in reference.support]
@@ -690,12 +687,12 @@ def test_completion_script():
         assert "complete -o default -F _safescreen_completion safescreen" in script
 
 
-def test_fit_of_a_csv_file_loads_no_frame_library(folder):
+def test_fit_of_a_csv_file_loads_no_other_library(folder):
     arguments = ["fit", "train.csv", *TOUR, "--k", "2", "--model", "light.json", "--quiet"]
     code = (
         "import sys\nfrom safescreen.cli import app\n"
         f"try:\n    app({arguments!r})\nexcept SystemExit as end:\n    assert not end.code\n"
-        "print([m for m in ('pandas', 'polars', 'pyarrow', 'matplotlib', 'sklearn') if m in sys.modules])"
+        "print([m for m in ('polars', 'matplotlib', 'sklearn') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

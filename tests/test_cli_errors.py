@@ -120,15 +120,15 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
     "k is no number": (numbers, [*FIT, "--k", "five"], "--k", "'five'", "integer"),
     "gamma is no number": (numbers, [*FIT, "--k", "1", "--gamma", "x"], "--gamma", "'x'"),
     # the problem
-    "k zero": (numbers, [*FIT, "--k", "0"], "k is 0, but must be an integer >= 1"),
-    "k negative": (numbers, [*FIT, "--k", "-3"], "k is -3, but must be an integer >= 1"),
-    "mu negative": (numbers, [*FIT, "--mu", "-0.5"], "mu is -0.5, but must be a finite number >= 0"),
-    "mu nan": (numbers, [*FIT, "--mu", "nan"], "mu is nan"),
-    "gamma zero": (numbers, [*FIT, "--k", "1", "--gamma", "0"], "gamma is 0.0, but must be a finite number > 0"),
-    "gamma infinite": (numbers, [*FIT, "--k", "1", "--gamma", "inf"], "gamma is inf"),
+    "k zero": (numbers, [*FIT, "--k", "0"], "--k is 0, but must be an integer >= 1"),
+    "k negative": (numbers, [*FIT, "--k", "-3"], "--k is -3, but must be an integer >= 1"),
+    "mu negative": (numbers, [*FIT, "--mu", "-0.5"], "--mu is -0.5, but must be a finite number >= 0"),
+    "mu nan": (numbers, [*FIT, "--mu", "nan"], "--mu is nan"),
+    "gamma zero": (numbers, [*FIT, "--k", "1", "--gamma", "0"], "--gamma is 0.0, but must be a finite number > 0"),
+    "gamma infinite": (numbers, [*FIT, "--k", "1", "--gamma", "inf"], "--gamma is inf"),
     "neither k nor mu": (numbers, FIT, "--k and --mu are both missing"),
     "neither k nor mu for screen": (numbers, ["screen", *FIT[1:]], "--k and --mu are both missing"),
-    "gap of one": (numbers, [*FIT, "--k", "1", "--gap", "1"], "--gap is 1.0, but must be a number with 0 <= --gap < 1"),
+    "gap of one": (numbers, [*FIT, "--k", "1", "--gap", "1"], "--gap is 1.0, but must be a number >= 0 and < 1"),
     "time limit negative": (numbers, [*FIT, "--k", "1", "--time-limit", "-1"], "--time-limit is -1.0, but must be"),
     "node limit negative": (numbers, [*FIT, "--k", "1", "--node-limit", "-1"], "--node-limit is -1, but must be"),
     "no threads": (numbers, [*FIT, "--k", "1", "--threads", "0"], "--threads is 0, but must be an integer >= 1"),
@@ -336,7 +336,7 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
     # paths and cross-validation
     "bad range": (numbers, ["path", *FIT[1:], "--k", "1-5"], "--k is '1-5', but must be a range or list of integers"),
     "empty range": (numbers, ["path", *FIT[1:], "--k", "5:1"], "its end comes before its start"),
-    "range from zero": (numbers, ["path", *FIT[1:], "--k", "0:3"], "k is 0, but must be an integer >= 1"),
+    "range from zero": (numbers, ["path", *FIT[1:], "--k", "0:3"], "--k is 0, but must be an integer >= 1"),
     "range with step zero": (numbers, ["path", *FIT[1:], "--k", "1:3:0"], "must be a range or list of integers"),
     "two ranges": (numbers, ["path", *FIT[1:], "--k", "1:2", "--gamma", "1,2"], "--k and --gamma have several values"),
     "no range": (numbers, ["path", *FIT[1:]], "One of --k, --mu and --gamma must have several values"),
@@ -352,7 +352,7 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
     "grid of both": (numbers, ["cv", *FIT[1:], "--k", "1:2", "--mu", "1,2"], "--k and --mu both have several values"),
     # proofs
     "proof missing": (numbers, ["verify", "proof.npz", "data.csv", "--target", "label"], "proof.npz does not exist"),
-    "demo": (numbers, ["demo", "--k", "0"], "k is 0, but must be an integer >= 1"),
+    "demo": (numbers, ["demo", "--k", "0"], "--k is 0, but must be an integer >= 1"),
     "demo without a folder": (numbers, ["demo", "--svg", "no/demo.svg"], "no folder no"),
 }  # fmt: skip
 

@@ -30,6 +30,9 @@ PROBLEMS = [
 ]
 
 
+PLAIN = {"fit_intercept": False, "standardize": False}
+
+
 def make(m, n, gamma, options):
     rng = np.random.default_rng([m, n])
     options = dict(options)
@@ -38,7 +41,7 @@ def make(m, n, gamma, options):
     y = np.where(X[:, :4].sum(axis=1) + rng.logistic(size=m) > 0.2, "yes", "no")
     if options.pop("weights", False):
         options["sample_weight"] = rng.exponential(size=m) * (rng.random(m) < 0.8)
-    return ss.Problem(X, y, gamma=gamma, **options)
+    return ss.Problem(X, y, gamma=gamma, **{**PLAIN, **options})
 
 
 def check(relaxation, reference):

@@ -7,6 +7,7 @@ import pickle
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
@@ -18,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import safescreen as ss
+from safescreen import EndedEarlyWarning
 from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 from safescreen.estimators import L0LogisticRegression
 from safescreen.path import solve_along
@@ -50,7 +52,7 @@ def test_same_as_grid_search(data, scoring, name, values):
     np.testing.assert_allclose(ours.coef_, theirs.best_estimator_.coef_, atol=1e-6)
 
 
-def test_the_final_model_has_a_certificate(data):
+def test_the_final_model_has_a_proof(data):
     model = L0LogisticRegressionCV(k=range(1, 5), cv=3).fit(*data)
     assert model.status_ == model.best_estimator_.status_ == "optimal"
     assert model.gap_ <= 1e-4
@@ -130,9 +132,9 @@ def test_parts_of_a_fold_can_be_made_otherwise(data, n_jobs):
     X, y = data
     splits = list(StratifiedKFold(3).split(X, y))
     generator = (split for split in splits)  # cannot be pickled, and need not be
-    model = L0LogisticRegressionCV(k=[1, 2], cv=generator, n_jobs=n_jobs, rel_gap=1e-9, refit=False)
-    model._make_parts = clipped_parts
-    model.fit(X, y)
+    model = L0LogisticRegressionCV(
+        k=[1, 2], cv=generator, n_jobs=n_jobs, rel_gap=1e-9, refit=False, make_parts=clipped_parts
+    ).fit(X, y)
     for i, (train, test) in enumerate(splits):
         X_train, X_test = clipped_parts(X, train, test)
         fit = L0LogisticRegression(k=2, rel_gap=1e-9).fit(X_train, y[train])
@@ -212,3 +214,48 @@ def test_display(data):
     model = L0LogisticRegressionCV(k=[1, 2, 3], gamma=[1.0, 10.0], cv=3).fit(*data)
     display = ss.CVDisplay.from_estimator(model)
     assert display.ax_.get_ylabel() == "neg log loss (mean ± standard error)"
+
+
+def test_features_decided_by_name(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    model = L0LogisticRegressionCV(k=[2, 3], cv=3, include="h", exclude=["a"]).fit(frame, y)
+    assert 7 in model.support_
+    assert 0 not in model.support_
+    assert model.best_estimator_.include == "h"
+    default = L0LogisticRegressionCV(cv=3, include=["g", "h"]).fit(frame, y)
+    assert default.cv_results_["param_k"].tolist() == list(range(2, 9))
+
+
+def test_proof_of_the_refit(data, tmp_path):
+    X, y = data
+    path = tmp_path / "proof.npz"
+    model = L0LogisticRegressionCV(k=[2, 3], cv=3, proof=path).fit(X, y)
+    check = ss.verify(path, X, y)
+    assert check.valid, check.reason
+    assert check.claims["k"] == model.best_params_["k"]
+    with pytest.raises(ValueError, match="refit is False"):
+        L0LogisticRegressionCV(k=[2, 3], cv=3, proof=path, refit=False).fit(X, y)
+
+
+def test_limits_and_screening_reach_every_fit(data):
+    with pytest.warns(EndedEarlyWarning, match="of 6 fits"):
+        L0LogisticRegressionCV(k=[3, 4], gamma=1e4, cv=3, node_limit=1, screening="none", refit=False).fit(*data)
+
+
+def test_a_solution_from_elsewhere_is_adopted(data, tmp_path):
+    X, y = data
+    model = L0LogisticRegressionCV(k=[2, 3], cv=3, refit=False)
+    with pytest.raises(NotFittedError, match="call fit before adopt"):
+        model.adopt(None)
+    model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    solution = ss.solve(ss.Problem(X, y, **model.best_params_))
+    assert model.adopt(solution).solution_ is solution
+    np.testing.assert_array_equal(model.coef_[0], solution.coef)
+    np.testing.assert_array_equal(model.best_estimator_.predict(X), model.predict(X))
+    ss.save_model(model, tmp_path / "model.json")
+    loaded = ss.load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.k == model.best_params_["k"]

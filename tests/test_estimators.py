@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import safescreen as ss
-from safescreen import L0LogisticRegression, SafeScreener, estimators
+from safescreen import EndedEarlyWarning, L0LogisticRegression, SafeScreener, estimators
 
 SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
@@ -373,7 +373,9 @@ def test_screener_agrees_with_screen(cancer):
     screening = ss.screen(ss.Problem(X, y, mu=0.01, gamma=10.0, fit_intercept=True, standardize=True))
     assert screener.excluded_.tolist() == screening.excluded.tolist() == screener.screening_.excluded.tolist()
     assert screener.included_.tolist() == screening.included.tolist()
-    assert np.flatnonzero(~screener.support_).tolist() == screening.excluded.tolist()
+    assert np.flatnonzero(~screener.get_support()).tolist() == screening.excluded.tolist()
+    assert screener.support_.tolist() == screener.get_support(indices=True).tolist()
+    assert screener.support_.dtype == np.int64
     assert screening.excluded.size > 0
 
 
@@ -383,7 +385,7 @@ def test_screener_keeps_the_optimal_model():
     screener = SafeScreener(**options).fit(X, y)
     model = L0LogisticRegression(**options).fit(X, y)
     assert screener.excluded_.size > 0
-    assert screener.support_[model.support_].all()
+    assert np.isin(model.support_, screener.support_).all()
     assert np.isin(screener.included_, model.support_).all()
     screened = L0LogisticRegression(**options).fit(screener.transform(X), y)
     assert screened.objective_ == pytest.approx(model.objective_, rel=1e-4)
@@ -400,7 +402,7 @@ def test_screener_output_container(cancer):
 def test_screener_when_the_empty_model_is_optimal(cancer):
     X, y = cancer
     screener = SafeScreener(mu=1.0).fit(X, y)
-    assert not screener.support_.any()
+    assert screener.support_.size == 0
     with pytest.warns(UserWarning, match="No features were selected"):
         assert screener.transform(X).shape == (len(X), 0)
 
@@ -411,3 +413,49 @@ def test_screener_sparse(cancer):
     kept = screener.transform(sparse.csr_array(X.to_numpy()))
     assert kept.shape[1] == 10 - screener.excluded_.size < 10
     np.testing.assert_array_equal(kept.toarray(), X.to_numpy()[:, screener.support_])
+
+
+# what `solve` offers, from the estimators
+
+
+def test_decided_features_by_name_and_index(cancer):
+    X, y = cancer
+    model = L0LogisticRegression(k=2, include=[X.columns[7]], exclude=X.columns[3]).fit(X, y)
+    assert 7 in model.support_
+    assert 3 not in model.support_
+    assert clone(model).get_params() == model.get_params()
+    screener = SafeScreener(k=2, include=7, exclude=[3]).fit(X, y)
+    assert 7 in screener.included_
+    assert 3 in screener.excluded_
+    assert not screener.get_support()[3]
+
+
+def test_required_features_need_no_budget(cancer):
+    X, y = cancer
+    everything = L0LogisticRegression(include=range(10)).fit(X, y)
+    assert everything.support_.size == 10
+    with pytest.raises(ValueError, match="include has 3 features, but the budget k=2"):
+        L0LogisticRegression(k=2, include=range(3)).fit(X, y)
+
+
+def test_proof_of_a_fit(cancer, tmp_path):
+    X, y = cancer
+    model = L0LogisticRegression(k=3, gamma=10.0, proof=tmp_path / "proof.npz").fit(X, y)
+    check = ss.verify(tmp_path / "proof.npz", X, y)
+    assert check.valid, check.reason
+    assert check.objective == pytest.approx(model.objective_, rel=1e-12)
+
+
+def test_limits_screening_and_callback_reach_the_search():
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 40, 8, 1.0, random_state=0)
+    seen = []
+    options = {"k": 6, "gamma": 100.0}
+    with pytest.warns(EndedEarlyWarning, match="node_limit"):
+        limited = L0LogisticRegression(node_limit=3, screening="none", callback=seen.append, **options).fit(X, y)
+    assert limited.status_ == "node_limit"
+    assert limited.solution_.screening is None
+    assert seen
+    with pytest.warns(EndedEarlyWarning, match="interrupted"):
+        L0LogisticRegression(callback=lambda moment: True, **options).fit(X, y)
+    with pytest.raises(ValueError, match="screening is 'all'"):
+        L0LogisticRegression(screening="all", **options).fit(X, y)

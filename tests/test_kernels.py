@@ -145,7 +145,7 @@ def _parts(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", layouts())
-@pytest.mark.parametrize("options", [{"k": 3}, {"mu": 0.02, "standardize": True, "fit_intercept": True}])
+@pytest.mark.parametrize("options", [{"k": 3, "standardize": False, "fit_intercept": False}, {"mu": 0.02}])
 def test_layout_changes_neither_answer_nor_signature(name, options):
     X = layouts()[name]
     y = np.random.default_rng(1).permutation(50) % 2

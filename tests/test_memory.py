@@ -17,7 +17,7 @@ def problem():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((60, FEATURES)) + rng.standard_normal((60, 1))
     y = np.where(X[:, :4].sum(axis=1) - X[:, 4:8].sum(axis=1) + 4.0 * rng.logistic(size=60) > 0.0, 1, -1)
-    return ss.Problem(X, y, k=5, gamma=100.0)
+    return ss.Problem(X, y, k=5, gamma=100.0, fit_intercept=False, standardize=False)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -34,7 +34,7 @@ def test_a_full_memory_changes_the_order_but_not_the_answer(problem, n_threads, 
     most = 20
     monkeypatch.setattr(workers, "_most_open", lambda *sizes: most)
     path = tmp_path / "proof.npz"
-    narrow = ss.solve(problem, rel_gap=1e-7, n_threads=n_threads, callback=look, certificate=path)
+    narrow = ss.solve(problem, rel_gap=1e-7, n_threads=n_threads, callback=look, proof=path)
     assert narrow.status == usual.status == "optimal"
     assert narrow.objective == pytest.approx(usual.objective, rel=1e-7)
     assert max(seen) <= n_threads * (most + FEATURES) < widest

@@ -22,7 +22,7 @@ def problem(row: dict[str, str]) -> ss.Problem:
     features = int(row.get("n", 500))
     X, y, _ = ss.datasets.make_sparse_logistic(int(row["m"]), features, 50, 1000.0, random_state=int(row["seed"]))
     terms = {"mu": float(row["mu"])} if "mu" in row else {"k": 50}
-    return ss.Problem(X, y, gamma=float(row["gamma"]), **terms)
+    return ss.Problem(X, y, gamma=float(row["gamma"]), fit_intercept=False, standardize=False, **terms)
 
 
 def label(row: dict[str, str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -113,6 +112,42 @@ def test_repeated_values(name):
     assert np.unique(path.lower_bounds).size == 1
 
 
+@pytest.mark.parametrize("name", GRIDS)
+def test_path_of_a_problem(name):
+    X, y = data()
+    weights = np.linspace(1.0, 2.0, 40)
+    options = {"sample_weight": weights, "fit_intercept": False, "include": [2], "exclude": [0]}
+    problem = ss.Problem(X, y, k=3, mu=1e-3, gamma=2.0, **options)
+    ours = ss.l0_path(problem, **{name: GRIDS[name]})
+    theirs = ss.l0_path(X, y, **{"k": 3, "mu": 1e-3, "gamma": 2.0, name: GRIDS[name]}, **options)
+    np.testing.assert_array_equal(ours.coefs, theirs.coefs)
+    np.testing.assert_array_equal(ours.lower_bounds, theirs.lower_bounds)
+    assert all(2 in support and 0 not in support for support in ours.supports)
+    assert ours[0].problem.design is problem.design
+
+
+def test_path_of_a_problem_with_another_ridge():
+    X, y = data()
+    problem = ss.Problem(X, y, k=3)
+    assert ss.l0_path(problem, k=[1, 2], gamma=5.0)[0].problem.gamma == 5.0
+
+
+@pytest.mark.parametrize(
+    "details", [{"y": [1]}, {"sample_weight": [1.0]}, {"fit_intercept": True}, {"include": ()}, {"feature_names": "a"}]
+)
+def test_a_problem_has_its_own_data(details):
+    X, y = data()
+    with pytest.raises(ValueError, match=f"{next(iter(details))} cannot be given together with a Problem"):
+        ss.l0_path(ss.Problem(X, y, k=3), k=[1, 2], **details)
+
+
+def test_limits_hold_for_each_point():
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 40, 8, 1.0, random_state=0)
+    path = ss.l0_path(X, y, k=[5, 6], gamma=100.0, node_limit=2, screening="none")
+    assert path.statuses == ["node_limit", "node_limit"]
+    assert path[0].screening is None
+
+
 def test_order_given_is_the_order_returned():
     X, y = data()
     forward = ss.l0_path(X, y, k=[1, 2, 3])
@@ -164,14 +199,6 @@ def test_to_frame():
     assert set(frame["features"][2]) <= set("abcdefgh")
 
 
-def test_to_frame_without_pandas(monkeypatch):
-    X, y = data()
-    path = ss.l0_path(X, y, k=[1])
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install 'safescreen\[frames\]'"):
-        path.to_frame()
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -214,7 +241,7 @@ def test_interrupt_leaves_honest_gaps(monkeypatch):
 
 def test_with_parameters():
     X, y = data()
-    problem = ss.Problem(X, y, k=3, include=[0, 1])
+    problem = ss.Problem(X, y, k=3, include=[0, 1], fit_intercept=False, standardize=False)
     assert problem.with_parameters(k=100).k == 8
     assert problem.with_parameters(mu=0.5, gamma=3.0).gamma == 3.0
     assert (problem.k, problem.mu, problem.gamma) == (3, 0.0, 1.0)

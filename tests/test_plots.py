@@ -29,7 +29,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def problem(data):
-    return ss.Problem(*data, k=3, exclude=[4])
+    return ss.Problem(*data, k=3, exclude=[4], fit_intercept=False, standardize=False)
 
 
 @pytest.fixture(scope="module")

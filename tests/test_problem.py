@@ -160,12 +160,13 @@ def test_bad_input(case):
 def test_defaults():
     problem = Problem(X, Y, k=9)
     assert (problem.mu, problem.k, problem.gamma) == (0.0, 4, 1.0)
+    assert (problem.fit_intercept, problem.standardize) == (True, True)
     assert (problem.n_samples, problem.n_features) == (6, 4)
     np.testing.assert_array_equal(problem.y, np.where(Y == 1, 1.0, -1.0))
     np.testing.assert_allclose(problem.weights, 1 / 6)
     assert problem.names([2, 0]) == ["x2", "x0"]
     assert problem.design._X is X
-    assert Problem(X, Y, 0.1).k == 4
+    assert Problem(X, Y, mu=0.1).k == 4
 
 
 def test_immutable_but_copyable():
@@ -179,9 +180,11 @@ def test_immutable_but_copyable():
 
 
 def test_repr():
-    assert repr(Problem(X, Y, mu=1e-3)) == "Problem(6 samples, 4 features, mu=0.001, gamma=1)"
-    text = repr(Problem(X, Y, k=2, gamma=3, standardize=True, include=[1]))
-    assert text == "Problem(6 samples, 4 features, k=2, gamma=3, standardize=True, include=1 feature(s))"
+    assert repr(Problem(X, Y, mu=1e-3, fit_intercept=False, standardize=False)) == (
+        "Problem(6 samples, 4 features, mu=0.001, gamma=1, without intercept, not standardised)"
+    )
+    text = repr(Problem(X, Y, k=2, gamma=3, fit_intercept=False, include=[1]))
+    assert text == ("Problem(6 samples, 4 features, k=2, gamma=3, without intercept, standardised, 1 feature included)")
 
 
 @pytest.mark.parametrize(
@@ -219,7 +222,7 @@ def test_weights_are_normalised(scale):
 def test_frames_keep_their_names():
     frames = [FRAME, pl.DataFrame(X, schema=list(FRAME.columns)), FRAME.astype("Float64")]
     for frame in frames:
-        problem = Problem(frame, Y, k=2, include="age", exclude=["weight", 3])
+        problem = Problem(frame, Y, k=2, include="age", exclude=["weight", 3], standardize=False)
         assert problem.names([0, 3]) == ["age", "age2"]
         assert problem.include.tolist() == [0]
         assert problem.exclude.tolist() == [2, 3]
@@ -230,30 +233,32 @@ def test_mixed_frames():
     columns = {"a": [1, 2, 3, 4, 5, 6], "b": [True, False] * 3, "c": [0.5] * 6}
     expected = np.array([columns["a"], columns["b"], columns["c"]], dtype=float).T
     for frame in (pd.DataFrame(columns), pl.DataFrame(columns), pd.DataFrame(columns).convert_dtypes()):
-        np.testing.assert_array_equal(Problem(frame, Y, k=2).design.columns(range(3)), expected)
+        np.testing.assert_array_equal(Problem(frame, Y, k=2, standardize=False).design.columns(range(3)), expected)
 
 
 def test_float32_frames_stay_float32():
     for frame in (FRAME.astype(np.float32), pl.DataFrame(X.astype(np.float32))):
-        assert Problem(frame, Y, k=2).design._X.dtype == np.float32
+        assert Problem(frame, Y, k=2, standardize=False).design._X.dtype == np.float32
 
 
 def test_sparse_frames_stay_sparse():
     frame = pd.DataFrame.sparse.from_spmatrix(sparse.csr_array(np.round(X)))
-    np.testing.assert_array_equal(Problem(frame, Y, k=2).design.columns(range(4)), np.round(X))
-    assert type(Problem(frame, Y, k=2).design).__name__ == "SparseDesign"
+    np.testing.assert_array_equal(Problem(frame, Y, k=2, standardize=False).design.columns(range(4)), np.round(X))
+    assert type(Problem(frame, Y, k=2, standardize=False).design).__name__ == "SparseDesign"
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.longdouble, np.int8, np.uint64, np.bool_])
 def test_other_dtypes(dtype):
     values = np.abs(np.round(3 * X)).astype(dtype)
-    np.testing.assert_array_equal(Problem(values, Y, k=2).design.columns(range(4)), values.astype(float))
+    np.testing.assert_array_equal(
+        Problem(values, Y, k=2, standardize=False).design.columns(range(4)), values.astype(float)
+    )
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass")
 def test_lists_and_matrices():
     for values in (X.tolist(), np.asmatrix(X)):
-        np.testing.assert_array_equal(Problem(values, Y, k=2).design.columns(range(4)), X)
+        np.testing.assert_array_equal(Problem(values, Y, k=2, standardize=False).design.columns(range(4)), X)
 
 
 def test_duplicate_names_matter_only_when_used():
@@ -270,10 +275,10 @@ def test_feature_names_by_hand():
 def test_masks_add_constant_columns():
     values = X.copy()
     values[:, 1] = values[:, 2] = 3.0
-    problem = Problem(values, Y, k=2, standardize=True, include=[1], exclude=[3])
+    problem = Problem(values, Y, k=2, fit_intercept=False, include=[1], exclude=[3])
     assert problem.included.tolist() == [False, True, False, False]
     assert problem.excluded.tolist() == [False, False, True, True]
-    assert not Problem(values, Y, k=2).excluded.any()
+    assert not Problem(values, Y, k=2, standardize=False).excluded.any()
 
 
 def exact_objective(problem: Problem, values: np.ndarray, coef: np.ndarray, intercept: float) -> Decimal:
@@ -342,7 +347,7 @@ def test_objective_without_intercept_covers_the_centred_model():
     """With ``fit_intercept=False`` the intercept only carries the centring, whose rounding must not help."""
     rng = np.random.default_rng(2)
     values = rng.standard_normal((6, 4)) + 1e3
-    problem = Problem(values, Y, k=4, standardize=True)
+    problem = Problem(values, Y, k=4, fit_intercept=False)
     x = rng.standard_normal(4)
     coef, intercept = problem.to_data_units(x)
     A = (values.astype(np.longdouble) - problem.design.means) / problem.design.scales
@@ -352,10 +357,10 @@ def test_objective_without_intercept_covers_the_centred_model():
 
 
 def test_objective_of_extreme_margins():
-    problem = Problem(X, Y, k=4)
+    problem = Problem(X, Y, k=4, fit_intercept=False, standardize=False)
     assert problem.objective(np.zeros(4)) == pytest.approx(np.log(2), rel=1e-14)
     assert np.isfinite(problem.objective(np.full(4, 1e6)))
-    assert Problem(X, Y, k=4, gamma=1e12).objective(1e-9 * np.ones(4), 800.0) == pytest.approx(400.0)
+    assert Problem(X, Y, k=4, gamma=1e12, standardize=False).objective(1e-9 * np.ones(4), 800.0) == pytest.approx(400.0)
 
 
 @pytest.mark.parametrize(
@@ -373,7 +378,7 @@ def test_objective_refuses_nonsense(coef, intercept, message):
 
 def test_data_units_round_trip():
     values = X * [1.0, 10.0, 1e-3, 1e3] + [0.0, 5.0, 1.0, -7.0]
-    problem = Problem(values, Y, k=4, standardize=True)
+    problem = Problem(values, Y, k=4, fit_intercept=False)
     x, b = np.array([1.0, -2.0, 0.0, 0.5]), 0.25
     coef, intercept = problem.to_data_units(x, b)
     expected = (values - problem.design.means) / problem.design.scales @ x + b

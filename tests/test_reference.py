@@ -98,7 +98,7 @@ def test_empty_support():
 def test_supports_respect_budget_decisions_and_constant_columns():
     A, y, _ = data(4, n=6)
     A[:, 5] = 0.0
-    supports = admissible_supports(Problem(A, y, k=3, include=[1], exclude=[2]))
+    supports = admissible_supports(Problem(A, y, k=3, include=[1], exclude=[2], fit_intercept=False, standardize=False))
     assert all(1 in s and 2 not in s and 5 not in s and len(s) <= 3 for s in supports)
     assert len(supports) == len(set(supports)) == 1 + 3 + 3
 
@@ -106,7 +106,7 @@ def test_supports_respect_budget_decisions_and_constant_columns():
 def test_duplicated_columns_tie():
     A, y, _ = data(5)
     A[:, 1] = A[:, 0]
-    result = brute_force(Problem(A, y, k=1))
+    result = brute_force(Problem(A, y, k=1, fit_intercept=False, standardize=False))
     assert set(result.supports) == {(0,), (1,)}
     assert set(result.ties(1e-14)) == {(0,), (1,)}
 
@@ -114,8 +114,8 @@ def test_duplicated_columns_tie():
 def test_included_features_pay_even_with_a_zero_coefficient():
     A, y, _ = data(6, n=3)
     A[:, 2] = 0.0
-    free = brute_force(Problem(A, y, mu=0.01))
-    bound = brute_force(Problem(A, y, mu=0.01, include=[2]))
+    free = brute_force(Problem(A, y, mu=0.01, fit_intercept=False, standardize=False))
+    bound = brute_force(Problem(A, y, mu=0.01, include=[2], fit_intercept=False, standardize=False))
     assert bound.value == pytest.approx(free.value + 0.01, rel=1e-14)
 
 
@@ -130,7 +130,7 @@ def test_best_model_has_the_best_value():
 def test_too_many_features_are_refused():
     A, y, _ = data(7, n=13)
     with pytest.raises(ValueError, match="at most 12 features, got 13"):
-        brute_force(Problem(A, y, k=2))
+        brute_force(Problem(A, y, k=2, fit_intercept=False, standardize=False))
 
 
 def test_hard_problems_are_reproducible_and_varied():

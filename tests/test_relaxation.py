@@ -110,7 +110,7 @@ def check(problem: ss.Problem, relaxation: ss.Relaxation) -> None:
 @pytest.mark.parametrize("gamma", GAMMAS)
 def test_gap_on_the_grid(gamma, kind, terms, intercept):
     X, y = make_data(kind, 60, 80)
-    problem = ss.Problem(X, y, gamma=gamma, fit_intercept=intercept, **TERMS[terms])
+    problem = ss.Problem(X, y, gamma=gamma, fit_intercept=intercept, standardize=False, **TERMS[terms])
     check(problem, ss.relax(problem))
 
 
@@ -127,7 +127,7 @@ def test_gap_on_wider_problems(gamma, kind, terms):
 @pytest.mark.parametrize("gamma", [0.1, 10.0, 1e4])
 def test_gap_with_few_features(gamma, terms):
     X, y = make_data("plain", 100, 5)
-    problem = ss.Problem(X, y, gamma=gamma, **TERMS[terms])
+    problem = ss.Problem(X, y, gamma=gamma, fit_intercept=False, standardize=False, **TERMS[terms])
     check(problem, ss.relax(problem))
 
 
@@ -159,7 +159,7 @@ def test_gap_with_every_option(terms, stored):
 def test_gap_at_the_ends(options, gamma):
     """All features free of charge, a price of next to nothing, a price nobody pays."""
     X, y = make_data("plain", 40, 5)
-    problem = ss.Problem(X, y, gamma=gamma, **options)
+    problem = ss.Problem(X, y, gamma=gamma, fit_intercept=False, standardize=False, **options)
     relaxation = ss.relax(problem)
     check(problem, relaxation)
     if options.get("mu") == 10.0:
@@ -173,20 +173,26 @@ def test_gap_at_the_ends(options, gamma):
 @pytest.mark.parametrize("intercept", [False, True])
 def test_gap_when_nothing_is_free(options, intercept):
     X, y = make_data("plain", 40, 10)
-    problem = ss.Problem(X, y, gamma=3.0, fit_intercept=intercept, **options)
+    problem = ss.Problem(X, y, gamma=3.0, fit_intercept=intercept, standardize=False, **options)
     check(problem, ss.relax(problem))
 
 
 def test_relaxation_is_below_the_optimum():
     X, y = make_data("correlated", 60, 30)
-    problem = ss.Problem(X, y, k=3, gamma=100.0)
+    problem = ss.Problem(X, y, k=3, gamma=100.0, fit_intercept=False, standardize=False)
     assert ss.relax(problem).lower_bound < ss.solve(problem).objective
 
 
 def test_more_budget_or_a_lower_price_never_costs():
     X, y = make_data("plain", 60, 80)
-    by_budget = [ss.relax(ss.Problem(X, y, k=k, gamma=10.0)).value for k in (1, 2, 4, 8, 16, 80)]
-    by_price = [ss.relax(ss.Problem(X, y, mu=mu, gamma=10.0)).value for mu in (1e-1, 1e-2, 1e-3, 1e-4, 0.0)]
+    by_budget = [
+        ss.relax(ss.Problem(X, y, k=k, gamma=10.0, fit_intercept=False, standardize=False)).value
+        for k in (1, 2, 4, 8, 16, 80)
+    ]
+    by_price = [
+        ss.relax(ss.Problem(X, y, mu=mu, gamma=10.0, fit_intercept=False, standardize=False)).value
+        for mu in (1e-1, 1e-2, 1e-3, 1e-4, 0.0)
+    ]
     for values in (by_budget, by_price):
         assert all(later < earlier for earlier, later in pairwise(values))
     assert by_budget[-1] == pytest.approx(by_price[-1], rel=1e-9)
@@ -195,7 +201,7 @@ def test_more_budget_or_a_lower_price_never_costs():
 def test_same_answer_for_every_storage():
     X, y = make_data("thin", 60, 80)
     values = [
-        ss.relax(ss.Problem(form, y, k=6, gamma=10.0, standardize=True)).value
+        ss.relax(ss.Problem(form, y, k=6, gamma=10.0, standardize=True, fit_intercept=False)).value
         for form in (X, np.asfortranarray(X), sparse.csr_array(X), sparse.csc_array(X), sparse.coo_array(X))
     ]
     assert np.ptp(values) <= 1e-9 * values[0]
@@ -204,7 +210,7 @@ def test_same_answer_for_every_storage():
 def test_relaxation_is_frozen():
     X, y = make_data("plain", 20, 5)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        ss.relax(ss.Problem(X, y, k=2)).value = 0.0
+        ss.relax(ss.Problem(X, y, k=2, fit_intercept=False, standardize=False)).value = 0.0
 
 
 # -- big-M -----------------------------------------------------------------------------------------------
@@ -215,7 +221,7 @@ def test_relaxation_is_frozen():
 @pytest.mark.parametrize("intercept", [False, True])
 def test_big_m_is_the_weaker_relaxation(terms, gamma, intercept):
     X, y = make_data("plain", 60, 40)
-    problem = ss.Problem(X, y, gamma=gamma, fit_intercept=intercept, **TERMS[terms])
+    problem = ss.Problem(X, y, gamma=gamma, fit_intercept=intercept, standardize=False, **TERMS[terms])
     strong = ss.relax(problem)
     M = 2.0 * max(np.abs(strong.coef).max(), np.abs(ss.solve(problem).coef).max())
     weak = ss.relax(problem, formulation="big-m", M=M)
@@ -227,7 +233,9 @@ def test_big_m_is_the_weaker_relaxation(terms, gamma, intercept):
 
 def test_big_m_point_is_feasible_and_has_its_value():
     X, y = make_data("plain", 60, 40)
-    problem = ss.Problem(X, y, mu=1e-3, k=3, gamma=5.0, include=[2], exclude=[0])
+    problem = ss.Problem(
+        X, y, mu=1e-3, k=3, gamma=5.0, include=[2], exclude=[0], fit_intercept=False, standardize=False
+    )
     M = 0.3
     weak = ss.relax(problem, formulation="big-m", M=M)
     assert (np.abs(weak.coef) <= M * weak.z + 1e-12).all()
@@ -242,11 +250,11 @@ def test_big_m_point_is_feasible_and_has_its_value():
 def test_bad_m_is_refused(M):
     X, y = make_data("plain", 20, 5)
     with pytest.raises(ValueError, match=r"M is .*, but must be a positive finite number"):
-        ss.relax(ss.Problem(X, y, k=2), formulation="big-m", M=M)
+        ss.relax(ss.Problem(X, y, k=2, fit_intercept=False, standardize=False), formulation="big-m", M=M)
 
 
 @pytest.mark.parametrize("formulation", ["hull", "Perspective", "", None])
 def test_bad_formulation_is_refused(formulation):
     X, y = make_data("plain", 20, 5)
     with pytest.raises(ValueError, match=r"formulation is .*, but must be 'perspective' or 'big-m'"):
-        ss.relax(ss.Problem(X, y, k=2), formulation=formulation)
+        ss.relax(ss.Problem(X, y, k=2, fit_intercept=False, standardize=False), formulation=formulation)

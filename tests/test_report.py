@@ -126,7 +126,7 @@ def nasty() -> str:
     """A page whose names, labels and title are hostile."""
     X, y = data(n=len(NASTY))
     labels = np.where(y == "ill", NASTY[0], NASTY[1])
-    problem = ss.Problem(X, labels, k=9, gamma=5.0, fit_intercept=True, feature_names=NASTY)
+    problem = ss.Problem(X, labels, k=9, gamma=5.0, fit_intercept=True, feature_names=NASTY, standardize=False)
     return ss.report(ss.solve(problem), title=NASTY[0] + NASTY[5], test=(X, labels))
 
 
@@ -137,7 +137,10 @@ def large() -> ss.Solution:
     X = rng.standard_normal((40, 30_000))
     y = np.where(X[:, 0] + X[:, 1] + 0.3 * rng.standard_normal(40) > 0, 1, 0)
     names = [f"ENSG{rng.integers(10**10):011d}_{j}_at" for j in range(30_000)]
-    return ss.solve(ss.Problem(X, y, mu=0.02, gamma=2.0, feature_names=names), node_limit=200)
+    return ss.solve(
+        ss.Problem(X, y, mu=0.02, gamma=2.0, feature_names=names, fit_intercept=False, standardize=False),
+        node_limit=200,
+    )
 
 
 # -- the function ------------------------------------------------------------------------------------------
@@ -329,7 +332,7 @@ def test_standard_deviations_without_standardisation(storage):
     features = np.array([0, 3, 11])
     expected = np.sqrt(np.cov(X[:, features].T, aweights=weights, ddof=0).diagonal())
     for standardize in (False, True):
-        problem = ss.Problem(storage(X), y, k=2, sample_weight=weights, standardize=standardize)
+        problem = ss.Problem(storage(X), y, k=2, sample_weight=weights, standardize=standardize, fit_intercept=False)
         assert deviations(problem, features) == pytest.approx(expected)
     assert deviations(problem, np.empty(0, np.int64)).size == 0
 
@@ -357,7 +360,7 @@ def test_features_match_the_screening(page, solution):
 def test_decisions_of_the_user():
     X, y = data()
     X[:, 5] = 7.0
-    problem = ss.Problem(X, y, k=3, gamma=5.0, standardize=True, include=[8], exclude=[1, 2])
+    problem = ss.Problem(X, y, k=3, gamma=5.0, standardize=True, include=[8], exclude=[1, 2], fit_intercept=False)
     page = Page(ss.report(ss.solve(problem)))
     codes = page.data["codes"]
     assert (codes[8], codes[1], codes[2], codes[5]) == ("r", "f", "f", "c")
@@ -374,7 +377,7 @@ def test_a_budget_used_up_leaves_no_margin():
 
 def test_without_screening():
     X, y = data()
-    solution = ss.solve(ss.Problem(X, y, k=3, gamma=5.0, standardize=True), screening="none")
+    solution = ss.solve(ss.Problem(X, y, k=3, gamma=5.0, standardize=True, fit_intercept=False), screening="none")
     page = Page(ss.report(solution))
     assert page.data["codes"] == "n" * 12
     assert "Screening was switched off" in page.text
@@ -398,7 +401,7 @@ def test_kinds_of_problems(options, words):
 
 
 def test_a_single_feature_and_few_samples():
-    solution = ss.solve(ss.Problem([[0.0], [1.0], [2.0]], [0, 1, 1], k=1, fit_intercept=True))
+    solution = ss.solve(ss.Problem([[0.0], [1.0], [2.0]], [0, 1, 1], k=1, fit_intercept=True, standardize=False))
     page = Page(ss.report(solution, test=([[0.5]], [1])))
     assert page.data["count"] == 1
     assert "With one class only there is no ROC curve." in page.text
@@ -675,7 +678,9 @@ def test_missing_proof(solution, tmp_path):
 
 def test_cards(path):
     X, y = data(n=len(NASTY))
-    problem = ss.Problem(X, y, k=9, mu=1e-4, gamma=5.0, standardize=True, feature_names=NASTY, exclude=[3])
+    problem = ss.Problem(
+        X, y, k=9, mu=1e-4, gamma=5.0, standardize=True, feature_names=NASTY, exclude=[3], fit_intercept=False
+    )
     solution = ss.solve(problem)
     cards = {
         "ridge γ 5": problem,

@@ -523,7 +523,7 @@ def test_without_mosek(monkeypatch, tmp_path):
 
 def problem(seed=0, n=12, m=40, gamma=3.0, **terms):
     X, y, _ = ss.datasets.make_sparse_logistic(m, n, 4, 2.0, rho=0.3, random_state=seed)
-    return ss.Problem(X, y, gamma=gamma, **(terms or {"k": 4}))
+    return ss.Problem(X, y, gamma=gamma, fit_intercept=False, standardize=False, **(terms or {"k": 4}))
 
 
 TERMS = [{"mu": 5e-3}, {"k": 4}, {"mu": 2e-3, "k": 5}]
@@ -602,7 +602,7 @@ def test_baseline_stops_at_the_time_limit(conic):
 def test_baseline_has_no_intercept(conic):
     X, y, _ = ss.datasets.make_sparse_logistic(30, 5, 2, 1.0, random_state=0)
     with pytest.raises(ValueError, match="no intercept"):
-        conic.conic_search(ss.Problem(X, y, k=2, fit_intercept=True), True)
+        conic.conic_search(ss.Problem(X, y, k=2, fit_intercept=True, standardize=False), True)
 
 
 @pytest.mark.parametrize("terms", TERMS)

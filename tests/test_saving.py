@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ import safescreen as ss
 from safescreen import records
 from safescreen.saving.record import FORMAT, VERSION
 
+DATA = Path(__file__).parent / "data"
 ATTRIBUTES = ("coef_", "intercept_", "classes_", "support_")
 NUMBERS = ("objective_", "lower_bound_", "gap_", "status_", "n_iter_", "n_features_in_")
 
@@ -94,13 +98,15 @@ def test_labels_keep_their_type(labels, tmp_path):
 
 def test_labels_that_json_cannot_hold(tmp_path):
     X, y, _ = ss.datasets.make_sparse_logistic(60, 8, 3, 1.0, random_state=0)
-    solution = ss.solve(ss.Problem(X, np.array([b"a", b"b"])[(y > 0).astype(int)], k=2))
+    solution = ss.solve(
+        ss.Problem(X, np.array([b"a", b"b"])[(y > 0).astype(int)], k=2, fit_intercept=False, standardize=False)
+    )
     with pytest.raises(ValueError, match="cannot be written as JSON"):
         ss.save_model(solution, tmp_path / "model.json")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("options", [{"k": 3}, {"mu": 0.01, "standardize": True, "fit_intercept": True}])
+@pytest.mark.parametrize("options", [{"k": 3, "standardize": False, "fit_intercept": False}, {"mu": 0.01}])
 def test_solution(options, tmp_path):
     X, y, _ = ss.datasets.make_sparse_logistic(60, 12, 3, 1.0, random_state=0)
     names = [f"f{j}" for j in range(12)]
@@ -114,7 +120,33 @@ def test_solution(options, tmp_path):
     assert loaded.feature_names_in_.tolist() == names
     assert loaded.gamma == 1.0
     assert loaded.mu == options.get("mu")
-    assert loaded.standardize is options.get("standardize", False)
+    assert loaded.standardize is options.get("standardize", True)
+
+
+def test_a_solution_names_every_parameter_of_a_model(path, tmp_path):
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 12, 3, 1.0, random_state=0)
+    ss.save_model(ss.solve(ss.Problem(X, y, k=3, include=[4])), tmp_path / "solution.json")
+    stored = [json.loads(file.read_text(encoding="utf-8"))["parameters"] for file in (path, tmp_path / "solution.json")]
+    assert list(stored[0]) == list(stored[1]) == sorted(stored[0])
+    assert set(ss.L0LogisticRegression().get_params()) - set(stored[0]) == {"proof", "callback"}
+    assert ss.load_model(tmp_path / "solution.json").include == (4,)
+
+
+def test_where_a_proof_went_and_who_watched_are_not_saved(cancer, tmp_path):
+    model = ss.L0LogisticRegression(k=2, proof=tmp_path / "proof.npz", callback=lambda moment: False).fit(*cancer)
+    ss.save_model(model, tmp_path / "model.json")
+    loaded = ss.load_model(tmp_path / "model.json")
+    assert (loaded.proof, loaded.callback) == (None, None)
+
+
+def test_features_decided_by_name_are_saved(cancer, tmp_path):
+    X, y = cancer
+    model = ss.L0LogisticRegression(k=2, include=[X.columns[3]], exclude=np.array([0, 1])).fit(X, y)
+    ss.save_model(model, tmp_path / "model.json")
+    loaded = ss.load_model(tmp_path / "model.json")
+    assert loaded.include == (X.columns[3],)
+    assert loaded.exclude == (0, 1)
+    np.testing.assert_array_equal(loaded.fit(X, y).coef_, model.coef_)
 
 
 def test_unfinished_search(tmp_path):
@@ -246,7 +278,8 @@ def test_missing_entry(path, name):
         ({"classes": {"dtype": "<i8", "labels": ["a", "b"]}}, "labels cannot be read"),
         ({"classes": {"dtype": "<i8", "labels": [1]}}, "two labels"),
         ({"classes": {"dtype": "|V8", "labels": [0, 1]}}, "labels"),
-        ({"parameters": {"k": 3}}, "unknown parameters"),
+        ({"parameters": {"k": 3, "later": 1}}, "parameter later came after this safescreen"),
+        ({"parameters": {"k": 3, "later": 1, "more": 2}}, "parameters later, more came after this safescreen"),
     ],
 )
 def test_wrong_entries(path, changes, words):
@@ -258,3 +291,59 @@ def test_wrong_class_weight(path):
     parameters = json.loads(path.read_text(encoding="utf-8"))["parameters"]
     rewritten(path, parameters={**parameters, "class_weight": [1, 2]})
     refused(path, "class_weight")
+
+
+def test_what_an_older_file_does_not_name_has_its_default(path, model, cancer):
+    rewritten(path, parameters={"k": 3, "gamma": 2.0})
+    loaded = ss.load_model(path)
+    assert loaded.get_params() == ss.L0LogisticRegression(k=3, gamma=2.0).get_params()
+    np.testing.assert_array_equal(loaded.predict_proba(cancer[0]), model.predict_proba(cancer[0]))
+
+
+FIRST_FORMAT = {
+    "names": (
+        [[0.13, -0.13, 0.64, 0.1, -0.54, 0.36], [1.3, 0.95, -0.7, -1.27, -0.62, 0.04], [0.0, -5.0, 0.0, 0.0, 5.0, 0.0]],
+        [0.5646563014230511, 0.7252968253726342, 0.0017234419937996069],
+        ["sick", "sick", "healthy"],
+        {"k": 2, "gamma": 10.0},
+    ),
+    "numbers": (
+        [[0.13, -0.13, 0.64, 0.1, -0.54, 0.36], [1.3, 0.95, -0.7, -1.27, -0.62, 0.04], [0.0, -5.0, 0.0, 0.0, 5.0, 0.0]],
+        [0.7054124429647693, 0.7773227818146184, 0.07223803877004514],
+        [1, 1, 0],
+        {
+            "k": 3,
+            "mu": 0.01,
+            "gamma": 5.0,
+            "class_weight": {0: 1.0, 1: 2.0},
+            "standardize": False,
+            "rel_gap": 1e-6,
+            "time_limit": 30.0,
+        },
+    ),
+    "command_line": (
+        [[1.5, 0.0, 1.0, 0.0, 0.2], [0.09, 1.0, 0.0, 0.0, 1.0], [-0.7, 0.0, 0.0, 1.0, 3.0]],
+        [0.880531410040874, 0.4096908699246526, 0.28147858961047056],
+        ["yes", "no", "no"],
+        {"k": 2, "gamma": 10.0},
+    ),
+}
+"""Rows, the probabilities of the second class, labels and parameters of files written by version 0.1.0."""
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("kind", FIRST_FORMAT)
+def test_files_of_the_first_format(kind):
+    X, probabilities, labels, parameters = FIRST_FORMAT[kind]
+    model = ss.load_model(DATA / f"model_v1_{kind}.json")
+    assert model.get_params() == ss.L0LogisticRegression(**parameters).get_params()
+    assert model.predict(X).tolist() == labels
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], probabilities, rtol=1e-14)
+
+
+def test_a_file_of_the_first_format_predicts_on_the_command_line(tmp_path):
+    data = tmp_path / "new.csv"
+    data.write_text("age,town,dose\n1.5,Oslo,0.2\n,Lima,1\n-0.7,,3\n")
+    command = [sys.executable, "-m", "safescreen.cli", "predict", str(DATA / "model_v1_command_line.json"), str(data)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["index,label", "0,yes", "1,no", "2,no"]

@@ -54,7 +54,7 @@ def test_decisions_never_contradict_brute_force(seed, slack):
 def test_decisions_from_any_dual_point_hold(seed, terms, intercept):
     """The rule must not rely on a solved relaxation."""
     X, y = make_data(30, 6, seed)
-    problem = ss.Problem(X, y, gamma=2.0, fit_intercept=intercept, **TERMS[terms])
+    problem = ss.Problem(X, y, gamma=2.0, fit_intercept=intercept, standardize=False, **TERMS[terms])
     truth = brute_force(problem)
     given_by_user = Fixings(problem.included, problem.excluded)
     relaxation = ss.relax(problem)
@@ -71,20 +71,22 @@ def test_decisions_from_any_dual_point_hold(seed, terms, intercept):
 def test_margins_are_those_of_the_flipped_problem(terms):
     """A feature is decided where forcing the opposite is proved to cost more than the upper bound."""
     X, y = make_data(80, 8)
-    problem = ss.Problem(X, y, gamma=5.0, **TERMS[terms])
+    problem = ss.Problem(X, y, gamma=5.0, fit_intercept=False, standardize=False, **TERMS[terms])
     screening = ss.screen(problem)
     assert screening.excluded.size
     assert screening.included.size
     for j in np.concatenate([screening.excluded, screening.included]):
         flip = {"include": [j]} if j in screening.excluded else {"exclude": [j]}
-        flipped = brute_force(ss.Problem(X, y, gamma=5.0, **flip, **TERMS[terms])).value
+        flipped = brute_force(
+            ss.Problem(X, y, gamma=5.0, **flip, fit_intercept=False, standardize=False, **TERMS[terms])
+        ).value
         assert flipped >= screening.upper_bound + screening.margin[j] - 1e-12
 
 
 @pytest.mark.parametrize("terms", TERMS)
 def test_tighter_upper_bounds_decide_more(terms):
     X, y = make_data(60, 40)
-    problem = ss.Problem(X, y, gamma=3.0, **TERMS[terms])
+    problem = ss.Problem(X, y, gamma=3.0, fit_intercept=False, standardize=False, **TERMS[terms])
     objective = ss.solve(problem, rel_gap=1e-9).objective
     counts = []
     for factor in (1.0, 1.001, 1.01, 1.1, 2.0, math.inf):
@@ -99,7 +101,7 @@ def test_tighter_upper_bounds_decide_more(terms):
 
 def test_upper_bound_at_the_optimum_keeps_the_optimum():
     X, y = make_data(60, 8)
-    problem = ss.Problem(X, y, k=3, gamma=3.0)
+    problem = ss.Problem(X, y, k=3, gamma=3.0, fit_intercept=False, standardize=False)
     solution = ss.solve(problem, rel_gap=1e-9)
     screening = ss.screen(problem, upper_bound=solution.objective)
     assert not np.intersect1d(screening.excluded, solution.support).size
@@ -110,14 +112,16 @@ def test_upper_bound_at_the_optimum_keeps_the_optimum():
 def test_impossible_upper_bounds_are_refused(upper_bound):
     X, y = make_data()
     with pytest.raises(ValueError, match=r"upper_bound is .*, but every model has an objective of at least"):
-        ss.screen(ss.Problem(X, y, k=3), upper_bound=upper_bound)
+        ss.screen(ss.Problem(X, y, k=3, fit_intercept=False, standardize=False), upper_bound=upper_bound)
 
 
 @pytest.mark.parametrize("terms", TERMS)
 def test_the_users_decisions_are_kept(terms):
     X, y = make_data(60, 8)
     frame = pd.DataFrame(X, columns=list("abcdefgh"))
-    problem = ss.Problem(frame, y, gamma=2.0, include=["h"], exclude=["a", "b"], **TERMS[terms])
+    problem = ss.Problem(
+        frame, y, gamma=2.0, include=["h"], exclude=["a", "b"], fit_intercept=False, standardize=False, **TERMS[terms]
+    )
     screening = ss.screen(problem)
     check_partition(screening, 8)
     assert 7 in screening.included
@@ -128,7 +132,7 @@ def test_the_users_decisions_are_kept(terms):
 
 def test_a_full_budget_leaves_nothing_open():
     X, y = make_data(60, 8)
-    screening = ss.screen(ss.Problem(X, y, k=2, gamma=2.0, include=[3, 5]))
+    screening = ss.screen(ss.Problem(X, y, k=2, gamma=2.0, include=[3, 5], fit_intercept=False, standardize=False))
     assert screening.included.tolist() == [3, 5]
     assert screening.excluded.tolist() == [0, 1, 2, 4, 6, 7]
     assert screening.percent == 100.0
@@ -136,9 +140,9 @@ def test_a_full_budget_leaves_nothing_open():
 
 def test_all_included_or_all_excluded():
     X, y = make_data(60, 4)
-    everything = ss.screen(ss.Problem(X, y, mu=0.1, include=range(4)))
+    everything = ss.screen(ss.Problem(X, y, mu=0.1, include=range(4), fit_intercept=False, standardize=False))
     assert everything.included.tolist() == [0, 1, 2, 3]
-    nothing = ss.screen(ss.Problem(X, y, mu=0.1, exclude=range(4)))
+    nothing = ss.screen(ss.Problem(X, y, mu=0.1, exclude=range(4), fit_intercept=False, standardize=False))
     assert nothing.excluded.tolist() == [0, 1, 2, 3]
     assert nothing.percent == everything.percent == 100.0
 
@@ -148,7 +152,7 @@ def test_all_included_or_all_excluded():
 def test_constant_columns_are_excluded(terms, standardize):
     X, y = make_data(60, 8)
     X[:, 5] = 4.0 if standardize else 0.0
-    screening = ss.screen(ss.Problem(X, y, gamma=2.0, standardize=standardize, **TERMS[terms]))
+    screening = ss.screen(ss.Problem(X, y, gamma=2.0, fit_intercept=False, standardize=standardize, **TERMS[terms]))
     assert 5 in screening.excluded
     assert screening.margin[5] == np.inf
 
@@ -161,7 +165,7 @@ def test_neither_of_two_twins_is_decided(terms, gamma, intercept, factor):
     """Of two equal columns either may be in an optimal model: no proof can rule one out, or demand one."""
     X, y = make_data(60, 6, noise=0.5)
     X[:, 5] = factor * X[:, 0]
-    problem = ss.Problem(X, y, gamma=gamma, fit_intercept=intercept, **terms)
+    problem = ss.Problem(X, y, gamma=gamma, fit_intercept=intercept, standardize=False, **terms)
     truth = brute_force(problem)
     optimal = truth.ties(1e-13)
     assert any(0 in support or 5 in support for support in optimal)
@@ -177,7 +181,7 @@ def test_neither_of_two_twins_is_decided(terms, gamma, intercept, factor):
 
 def test_strong_screening_on_easy_data():
     X, y, _ = ss.datasets.make_sparse_logistic(200, 400, 5, 1.0, random_state=0)
-    screening = ss.screen(ss.Problem(X, y, mu=5e-3, gamma=1.0))
+    screening = ss.screen(ss.Problem(X, y, mu=5e-3, gamma=1.0, fit_intercept=False, standardize=False))
     check_partition(screening, 400)
     assert screening.percent > 90.0
     assert repr(screening) == (
@@ -188,7 +192,7 @@ def test_strong_screening_on_easy_data():
 
 def test_screening_agrees_with_the_search():
     X, y, _ = ss.datasets.make_sparse_logistic(100, 60, 5, 1.0, random_state=2)
-    problem = ss.Problem(X, y, k=4, gamma=20.0)
+    problem = ss.Problem(X, y, k=4, gamma=20.0, fit_intercept=False, standardize=False)
     screening = ss.screen(problem)
     solution = ss.solve(problem, rel_gap=1e-9, screening="none")
     assert solution.status == "optimal"

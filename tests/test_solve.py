@@ -24,12 +24,13 @@ from safescreen.testing.hard_problems import hard_problem
 
 not_on_windows = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C reaches a process by other ways there")
 
+PLAIN = {"fit_intercept": False, "standardize": False}
 STATUSES = {"optimal", "time_limit", "node_limit", "interrupted", "numerical_limit"}
 
 
 def synthetic(m: int, n: int, snr: float = 1.0, seed: int = 0, **options: object) -> ss.Problem:
     X, y, _ = ss.datasets.make_sparse_logistic(m, n, min(8, n), snr, random_state=seed)
-    return ss.Problem(X, y, **options)
+    return ss.Problem(X, y, **{**PLAIN, **options})
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +149,7 @@ def test_lower_bound_is_safe_whatever_the_first_model(monkeypatch, seed):
     X = rng.standard_normal((30, 6))
     y = np.where(X[:, :4].sum(axis=1) + rng.logistic(size=30) > 0.0, 1, -1)
     terms = [{"k": 2}, {"mu": 0.03}, {"k": 3, "mu": 0.01}][seed % 3]
-    problem = ss.Problem(X, y, gamma=float(10.0 ** rng.uniform(0.0, 2.0)), **terms)
+    problem = ss.Problem(X, y, gamma=float(10.0 ** rng.uniform(0.0, 2.0)), **PLAIN, **terms)
     truth = brute_force(problem)
     ranking = sorted(truth.table, key=truth.table.__getitem__)
     kernels.warm_up()
@@ -445,8 +446,10 @@ def test_dtype_does_not_matter(dtype):
     X = (3.0 * rng.standard_normal((60, 30))).astype(dtype)
     score = rng.logistic(size=60) + 2.0 * X[:, :4].astype(float).sum(axis=1)
     y = np.where(score > np.median(score), 1, -1)
-    narrow = ss.solve(ss.Problem(X, y, k=4, gamma=10.0), rel_gap=1e-7)
-    wide = ss.solve(ss.Problem(X.astype(np.float64), y, k=4, gamma=10.0), rel_gap=1e-7)
+    narrow = ss.solve(ss.Problem(X, y, k=4, gamma=10.0, fit_intercept=False, standardize=False), rel_gap=1e-7)
+    wide = ss.solve(
+        ss.Problem(X.astype(np.float64), y, k=4, gamma=10.0, fit_intercept=False, standardize=False), rel_gap=1e-7
+    )
     same(narrow, wide)
     assert np.array_equal(narrow.support, wide.support)
 
@@ -457,9 +460,9 @@ def test_names_of_the_chosen_features(frame):
     X = rng.standard_normal((80, 5))
     y = X[:, 1] + X[:, 3] > 0.0
     data = frame({name: X[:, j] for j, name in enumerate(["age", "dose", "height", "pulse", "weight"])})
-    solution = ss.solve(ss.Problem(data, y, k=2))
+    solution = ss.solve(ss.Problem(data, y, k=2, fit_intercept=False, standardize=False))
     assert solution.feature_names == ["dose", "pulse"]
-    assert ss.solve(ss.Problem(X, y, k=2)).feature_names == ["x1", "x3"]
+    assert ss.solve(ss.Problem(X, y, k=2, fit_intercept=False, standardize=False)).feature_names == ["x1", "x3"]
 
 
 @pytest.mark.parametrize("options", [{"k": 4}, {"k": 4, "standardize": True}, {"mu": 0.01, "fit_intercept": True}])
@@ -467,7 +470,7 @@ def test_names_of_the_chosen_features(frame):
 def test_compressed_columns_give_the_same_search(monkeypatch, options, n_threads):
     """Held sparse or dense in the search, the columns are the same."""
     X, y = thin_data(100, 3000, 0.02)
-    problem = ss.Problem(X, y, gamma=100.0, **options)
+    problem = ss.Problem(X, y, gamma=100.0, **{**PLAIN, **options})
     found = {}
     for limit in (1, 1 << 40):
         monkeypatch.setattr(workers, "_DENSE_BYTES", limit)
@@ -481,7 +484,7 @@ def test_compressed_columns_give_the_same_search(monkeypatch, options, n_threads
 
 def test_compressed_columns_reach_the_optimum(monkeypatch):
     X, y = thin_data(100, 3000, 0.02)
-    problem = ss.Problem(X, y, gamma=20.0, k=3)
+    problem = ss.Problem(X, y, gamma=20.0, k=3, fit_intercept=False, standardize=False)
     dense = ss.solve(problem, rel_gap=1e-6)
     monkeypatch.setattr(workers, "_DENSE_BYTES", 1)
     compressed = ss.solve(problem, rel_gap=1e-6, screening="none")
@@ -492,7 +495,7 @@ def test_compressed_columns_reach_the_optimum(monkeypatch):
 
 def test_a_wide_sparse_matrix_stays_compressed(monkeypatch):
     X, y = thin_data(500, 30_000, 0.003)
-    problem = ss.Problem(X, y, gamma=100.0, k=5)
+    problem = ss.Problem(X, y, gamma=100.0, k=5, fit_intercept=False, standardize=False)
     root = solve_root(problem)
     data = workers.search_data(problem, np.arange(30_000), root)
     assert data.values.size == X.nnz
@@ -515,7 +518,7 @@ def test_running_out_of_dense_rows_does_no_harm(monkeypatch, seed):
         return data._replace(columns=data.columns[: int(data.rows[0]) + 1].copy())
 
     X, y = thin_data(60, 1500, 0.03, seed)
-    problem = ss.Problem(X, y, gamma=100.0, k=4)
+    problem = ss.Problem(X, y, gamma=100.0, k=4, fit_intercept=False, standardize=False)
     dense = ss.solve(problem, rel_gap=1e-5)
     monkeypatch.setattr(workers, "_DENSE_BYTES", 1)
     monkeypatch.setattr(workers, "search_data", starved)
@@ -624,14 +627,14 @@ def test_one_feature(options):
 
 
 def test_two_samples():
-    problem = ss.Problem([[1.0, 2.0], [3.0, -1.0]], [0, 1], k=1)
+    problem = ss.Problem([[1.0, 2.0], [3.0, -1.0]], [0, 1], k=1, fit_intercept=False, standardize=False)
     solution = ss.solve(problem, rel_gap=1e-9)
     check(problem, solution, 1e-9)
     assert solution.objective == pytest.approx(brute_force(problem).value, rel=1e-9)
 
 
 def test_only_constant_columns():
-    problem = ss.Problem(np.ones((10, 3)), np.arange(10) % 2, k=2, standardize=True)
+    problem = ss.Problem(np.ones((10, 3)), np.arange(10) % 2, k=2, standardize=True, fit_intercept=False)
     solution = ss.solve(problem)
     check(problem, solution)
     assert solution.support.size == 0
@@ -650,14 +653,15 @@ BAD = {
     "node_limit": [-1, 1.5, True, "many"],
     "screening": ["all", None, True, ""],
     "n_threads": [0, -1, 1.5, True, None],
-    "certificate": ["no/such/folder/proof.npz", ".", 3],
+    "proof": ["no/such/folder/proof.npz", ".", 3],
 }
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
 def test_bad_settings_are_named(bushy, name, value):
-    with pytest.raises((ValueError, TypeError), match=f"^{name} is .*, but .*[.]$"):
+    with pytest.raises((ValueError, TypeError), match=f"^{name} is .*, but .*[.]$") as raised:
         ss.solve(bushy, **{name: value})
+    assert raised.value.argument == name
 
 
 @pytest.mark.parametrize("function", [ss.solve, ss.screen, ss.relax])
@@ -675,7 +679,7 @@ def test_hard_nodes_do_not_keep_the_search_from_looking_at_the_clock():
         seen.append(moment.nodes)
         return moment.nodes > 0
 
-    solution = ss.solve(ss.Problem(X, y, k=5, gamma=10.0, fit_intercept=True), callback=stop)
+    solution = ss.solve(ss.Problem(X, y, k=5, gamma=10.0, fit_intercept=True, standardize=False), callback=stop)
     assert solution.status == "interrupted"
     assert 0 < seen[-1] < 30
 
@@ -686,7 +690,7 @@ def test_no_column_may_be_left(seed, screening, tmp_path):
     """The empty model is nearly optimal, and the root rules out every feature of a better one."""
     hard, path = hard_problem(seed), tmp_path / "proof.npz"
     for rel_gap in (1e-2, 1e-9):
-        solution = ss.solve(hard.problem(), rel_gap=rel_gap, screening=screening, certificate=path)
+        solution = ss.solve(hard.problem(), rel_gap=rel_gap, screening=screening, proof=path)
         assert solution.support.size == 0
         assert solution.status == "optimal"
         assert ss.verify(path, hard.kwargs["X"], hard.kwargs["y"]).valid

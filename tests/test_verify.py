@@ -280,7 +280,7 @@ def test_weights_that_hardly_exist(tmp_path):
 def test_proofs_of_the_solver(seed, tmp_path):
     hard, path = hard_problem(seed), tmp_path / "proof.npz"
     mode = ("nodes", "root", "none")[seed % 3]
-    solution = ss.solve(hard.problem(), rel_gap=1e-9, screening=mode, n_threads=1 + seed % 2, certificate=path)
+    solution = ss.solve(hard.problem(), rel_gap=1e-9, screening=mode, n_threads=1 + seed % 2, proof=path)
     result = verify(path, hard.kwargs["X"], hard.kwargs["y"])
     assert result.valid, f"{hard.description}: {result.reason}"
     never_too_much(result, brute_force(hard.problem()).value)
@@ -682,7 +682,9 @@ def test_a_constant_column_has_no_coefficient(tmp_path):
 
 def two_samples(path, X, weights, dual, gamma, fit_intercept, coef=None):
     """A proof about two samples and one feature, by hand."""
-    problem = ss.Problem(X, [-1, 1], k=1, gamma=1.0, sample_weight=weights, fit_intercept=fit_intercept)
+    problem = ss.Problem(
+        X, [-1, 1], k=1, gamma=1.0, sample_weight=weights, fit_intercept=fit_intercept, standardize=False
+    )
     prints = problem.fingerprint | {"weights": hashlib.sha256(np.array(weights).tobytes()).hexdigest()}
     header = {
         "format": "safescreen-proof", "version": 1, "n_samples": 2, "n_features": 1, "mu": 0.0, "k": 1, "gamma": gamma,

@@ -8,51 +8,39 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from safescreen import datasets
-    from safescreen.estimators import L0LogisticRegression, L0LogisticRegressionCV, SafeScreener
-    from safescreen.path import L0Path, l0_path
-    from safescreen.plots import ConvergenceDisplay, CVDisplay, PathDisplay, ScreeningDisplay
-    from safescreen.problem import Problem
-    from safescreen.relaxation import Relaxation, relax
-    from safescreen.reporting import report
-    from safescreen.saving.model_files import load_model, save_model
-    from safescreen.screening import Screening
-    from safescreen.search import Solution, screen, solve
-    from safescreen.verification import Verification, verify
+if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is public
+    from safescreen import datasets as datasets
+    from safescreen.estimators import EndedEarlyWarning as EndedEarlyWarning
+    from safescreen.estimators import L0LogisticRegression as L0LogisticRegression
+    from safescreen.estimators import L0LogisticRegressionCV as L0LogisticRegressionCV
+    from safescreen.estimators import SafeScreener as SafeScreener
+    from safescreen.path import L0Path as L0Path
+    from safescreen.path import l0_path as l0_path
+    from safescreen.plots import ConvergenceDisplay as ConvergenceDisplay
+    from safescreen.plots import CVDisplay as CVDisplay
+    from safescreen.plots import PathDisplay as PathDisplay
+    from safescreen.plots import ScreeningDisplay as ScreeningDisplay
+    from safescreen.problem import Problem as Problem
+    from safescreen.relaxation import Relaxation as Relaxation
+    from safescreen.relaxation import relax as relax
+    from safescreen.reporting import report as report
+    from safescreen.saving.model_files import load_model as load_model
+    from safescreen.saving.model_files import save_model as save_model
+    from safescreen.screening import Screening as Screening
+    from safescreen.search import Solution as Solution
+    from safescreen.search import screen as screen
+    from safescreen.search import solve as solve
+    from safescreen.status import Status as Status
+    from safescreen.verification import Verification as Verification
+    from safescreen.verification import verify as verify
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "CVDisplay",
-    "ConvergenceDisplay",
-    "L0LogisticRegression",
-    "L0LogisticRegressionCV",
-    "L0Path",
-    "PathDisplay",
-    "Problem",
-    "Relaxation",
-    "SafeScreener",
-    "Screening",
-    "ScreeningDisplay",
-    "Solution",
-    "Verification",
-    "__version__",
-    "datasets",
-    "l0_path",
-    "load_model",
-    "relax",
-    "report",
-    "save_model",
-    "screen",
-    "solve",
-    "verify",
-]
-
 _HOMES = {
-    "L0LogisticRegression": "estimators",
     "CVDisplay": "plots",
     "ConvergenceDisplay": "plots",
+    "EndedEarlyWarning": "estimators",
+    "L0LogisticRegression": "estimators",
     "L0LogisticRegressionCV": "estimators",
     "L0Path": "path",
     "PathDisplay": "plots",
@@ -62,24 +50,28 @@ _HOMES = {
     "Screening": "screening",
     "ScreeningDisplay": "plots",
     "Solution": "search",
-    "load_model": "saving.model_files",
+    "Status": "status",
+    "Verification": "verification",
+    "datasets": "",
     "l0_path": "path",
+    "load_model": "saving.model_files",
     "relax": "relaxation",
     "report": "reporting",
     "save_model": "saving.model_files",
     "screen": "search",
     "solve": "search",
-    "Verification": "verification",
     "verify": "verification",
 }
+"""Every public name and the module it lives in; a module is at home in the package itself."""
+
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module(".datasets", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    home = _HOMES[name]
+    value = getattr(import_module(f".{home}", __name__), name) if home else import_module(f".{name}", __name__)
     globals()[name] = value
     return value
 

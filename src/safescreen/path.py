@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen.problem import Problem
+from safescreen.problem.terms import Features
 from safescreen.problem.validation import check_budget, check_gamma, check_price
 from safescreen.search import solve
 from safescreen.search.solution import Moment, Solution, relative_gap
@@ -153,16 +154,9 @@ class L0Path:
         pandas.DataFrame
             Indexed by the parameter, with the number of features, their names, objective, lower bound, gap, status,
             nodes, seconds and percentage screened.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install 'safescreen[frames]'.") from error
+        import pandas as pd
+
         columns = {
             "n_features": [support.size for support in self.supports],
             "features": [solution.feature_names for solution in self.solutions],
@@ -183,50 +177,56 @@ class L0Path:
 
 def l0_path(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     k: int | Sequence[int] | npt.ArrayLike | None = None,
     mu: float | Sequence[float] | npt.ArrayLike | None = None,
-    gamma: float | Sequence[float] | npt.ArrayLike = 1.0,
+    gamma: float | Sequence[float] | npt.ArrayLike | None = None,
     sample_weight: npt.ArrayLike | None = None,
-    fit_intercept: bool = True,
-    standardize: bool = True,
+    fit_intercept: bool | None = None,
+    standardize: bool | None = None,
+    include: Features | None = None,
+    exclude: Features | None = None,
+    feature_names: Iterable[str] | None = None,
     rel_gap: float = 1e-4,
     time_limit: float | None = None,
+    node_limit: int | None = None,
+    screening: str = "nodes",
     n_threads: int = 1,
-    feature_names: Iterable[str] | None = None,
+    progress: bool = False,
 ) -> L0Path:
-    """Solve for a sequence of budgets, prices or ridge parameters, each point with its own certificate.
+    """Solve for a sequence of budgets, prices or ridge parameters, each point with its own proof.
 
     Exactly one of ``k``, ``mu`` and ``gamma`` is a sequence. Each point starts from its neighbour's model, and lower
-    bounds are carried over to the other points wherever they are valid there.
+    bounds are carried over to the other points wherever they are valid there. What is not given is as in the
+    :class:`Problem`, or its default.
 
     Parameters
     ----------
-    X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
-        As for :class:`Problem`.
+    X : Problem, array-like, SciPy sparse matrix, or frame, of shape (n_samples, n_features)
+        A problem, or its data as for :class:`Problem`.
     y : array-like of shape (n_samples,)
-        Any two labels; the larger one is the positive class.
+        Any two labels; the larger one is the positive class. Not with a problem, which has its own.
     k : int or sequence of int, optional
         Budget of features.
     mu : float or sequence of float, optional
         Price of a feature.
-    gamma : float or sequence of float, default 1.0
-        Ridge parameter.
-    sample_weight : array-like of shape (n_samples,), optional
-        Non-negative weights.
-    fit_intercept : bool, default True
-        Whether to add an unpenalised intercept.
-    standardize : bool, default True
-        Whether to centre the features and scale them to unit variance.
+    gamma : float or sequence of float, optional
+        Ridge parameter; by default 1.0.
+    sample_weight, fit_intercept, standardize, include, exclude, feature_names
+        As for :class:`Problem`, with its defaults. Not with a problem, which has its own.
     rel_gap : float, default 1e-4
         Relative gap at which a point counts as solved.
     time_limit : float, optional
         Seconds per point.
+    node_limit : int, optional
+        Nodes per point.
+    screening : {"nodes", "root", "none"}
+        As for :func:`solve`.
     n_threads : int, default 1
         Threads of each search.
-    feature_names : iterable of str, optional
-        One name per feature.
+    progress : bool, default False
+        Show a status line on standard error.
 
     Returns
     -------
@@ -241,17 +241,51 @@ def l0_path(
     >>> path = ss.l0_path(X, y, k=range(1, 4))
     >>> [support.size for support in path.supports]
     [1, 2, 3]
+    >>> problem = ss.Problem(X, y, k=3, include=[7])
+    >>> [7 in support for support in ss.l0_path(problem, gamma=[1.0, 10.0]).supports]
+    [True, True]
     """
     parameters = {"k": k, "mu": mu, "gamma": gamma}
     name = _varying(parameters)
     values = checked_values(name, parameters[name])
-    fixed: dict[str, Any] = {**parameters, name: values[0]}
-    problem = Problem(
-        X, y, **fixed, sample_weight=sample_weight, fit_intercept=fit_intercept, standardize=standardize,
-        feature_names=feature_names,
-    )  # fmt: skip
-    solutions = solve_along(problem, name, values, rel_gap=rel_gap, time_limit=time_limit, n_threads=n_threads)
+    fixed = _given({**parameters, name: values[0]})
+    details = {
+        "sample_weight": sample_weight,
+        "fit_intercept": fit_intercept,
+        "standardize": standardize,
+        "include": include,
+        "exclude": exclude,
+        "feature_names": feature_names,
+    }
+    if isinstance(X, Problem):
+        problem = _with_values(X, fixed, {"y": y, **details})
+    else:
+        problem = Problem(X, y, **fixed, **_given(details))
+    solutions = solve_along(
+        problem,
+        name,
+        values,
+        rel_gap=rel_gap,
+        time_limit=time_limit,
+        n_threads=n_threads,
+        node_limit=node_limit,
+        screening=screening,
+        progress=progress,
+    )
     return L0Path(name, np.array(values), tuple(solutions))
+
+
+def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Those that the user has given; the others have a problem's defaults."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _with_values(problem: Problem, values: dict[str, Any], details: dict[str, Any]) -> Problem:
+    """A problem with other values of price, budget or ridge, and nothing else said about it."""
+    given = ", ".join(_given(details))
+    if given:
+        raise ValueError(f"{given} cannot be given together with a Problem, which has its own: make another Problem.")
+    return problem.with_parameters(**values)
 
 
 def solve_along(
@@ -262,6 +296,8 @@ def solve_along(
     rel_gap: float,
     time_limit: float | None,
     n_threads: int,
+    node_limit: int | None = None,
+    screening: str = "nodes",
     starts: Sequence[Solution] | None = None,
     progress: bool = False,
 ) -> list[Solution]:
@@ -275,7 +311,7 @@ def solve_along(
         The parameter that varies.
     values : sequence
         Its values.
-    rel_gap, time_limit, n_threads
+    rel_gap, time_limit, n_threads, node_limit, screening
         As for :func:`l0_path`.
     starts : sequence of Solution, optional
         A model per value to start from, where there are some from another path; otherwise each point starts from its
@@ -294,6 +330,8 @@ def solve_along(
             rel_gap=rel_gap,
             time_limit=0.0 if interrupted else time_limit,
             n_threads=n_threads,
+            node_limit=node_limit,
+            screening=screening,
             warm_start=neighbour if starts is None else starts[i],
             progress=progress,
             callback=partial(_is_close, known=known, rel_gap=rel_gap),

@@ -11,14 +11,14 @@ from typing import Annotated
 import typer
 
 from safescreen import __version__
-from safescreen.cli.cv import cv
-from safescreen.cli.demo import demo
+from safescreen.cli.commands.cv import cv
+from safescreen.cli.commands.demo import demo
+from safescreen.cli.commands.fit import fit
+from safescreen.cli.commands.path import path
+from safescreen.cli.commands.predict import predict
+from safescreen.cli.commands.screen import screen
+from safescreen.cli.commands.verify import verify
 from safescreen.cli.failures import BAD_INPUT, SentenceGroup
-from safescreen.cli.fit import fit
-from safescreen.cli.path import path
-from safescreen.cli.predict import predict
-from safescreen.cli.screen import screen
-from safescreen.cli.verify import verify
 from safescreen.reproduction.command import reproduce
 
 __all__ = ["BAD_INPUT", "app", "main"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
+
+from safescreen.text import nearest
 
 LIMIT_HIT = 1
 """Exit status when a limit was hit before the requested gap, or a proof does not hold."""
@@ -17,15 +18,6 @@ BAD_INPUT = 2
 
 INTERRUPTED = 130
 """Exit status of a command that Ctrl-C ended before it had a result."""
-
-_OPTIONS = {
-    "rel_gap": "--gap",
-    "time_limit": "--time-limit",
-    "node_limit": "--node-limit",
-    "n_threads": "--threads",
-    "screening": "--screening",
-}
-_LIBRARY_NAME = re.compile(rf"\b({'|'.join(_OPTIONS)})\b")
 
 
 class SentenceGroup(TyperGroup):
@@ -38,7 +30,7 @@ class SentenceGroup(TyperGroup):
         try:
             status = super().main(*args, **{**extra, "standalone_mode": False})
         except (ValueError, TypeError, ImportError) as error:
-            fail(str(error))
+            fail(self._about_argument(error))
         except OSError as error:
             fail(_about_file(error))
         except MemoryError:
@@ -56,15 +48,28 @@ class SentenceGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command, or the one most like what was typed."""
         if args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"There is no command {args[0]!r}: did you mean {_nearest(args[0], list(self.commands))!r}?")
+            ctx.fail(f"There is no command {args[0]!r}: did you mean {nearest(args[0], self.commands)!r}?")
         return super().resolve_command(ctx, args)
+
+    def _about_argument(self, error: Exception) -> str:
+        """The error's sentence; an argument of the library that it begins with is told as the option of that name."""
+        argument = getattr(error, "argument", "")
+        parameters = [parameter for command in self.commands.values() for parameter in command.params]
+        names = [parameter.opts[0] for parameter in parameters if parameter.name == argument]
+        option = next((name for name in names if name.startswith("--")), argument)
+        return f"{option}{str(error).removeprefix(argument)}"
 
 
 def fail(message: str, status: int = BAD_INPUT) -> NoReturn:
     """End with one sentence on one line."""
-    line = _LIBRARY_NAME.sub(lambda found: _OPTIONS[found[1]], " ".join(message.split()))
-    typer.echo(f"safescreen: {line}", err=True)
+    typer.echo(f"safescreen: {' '.join(message.split())}", err=True)
     sys.exit(status)
+
+
+def finish(*, proved: bool) -> None:
+    """End with the status that says whether all was proved that was asked for."""
+    if not proved:
+        raise typer.Exit(LIMIT_HIT)
 
 
 def _about_file(error: OSError) -> str:
@@ -81,7 +86,7 @@ def _about_usage(error: Any) -> str:
         parameters = context.command.params
         known = [name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)]
         wanted, options = error.option_name, [name for name in known if name.startswith("-")]
-        return f"{context.command_path} has no option {wanted}: did you mean {_nearest(wanted, options)}?"
+        return f"{context.command_path} has no option {wanted}: did you mean {nearest(wanted, options)}?"
     typed = _typed_value(error)
     if typed is not None:
         allowed = error.message.removeprefix("Input should be ").partition(", unable")[0].rstrip(".")
@@ -96,9 +101,3 @@ def _typed_value(error: Any) -> Any:
     """The value that could not be understood, where the cause knows it."""
     causes = getattr(error.__cause__, "errors", None)
     return causes()[0].get("input") if callable(causes) and getattr(error, "param", None) is not None else None
-
-
-def _nearest(wanted: str, known: list[str]) -> str:
-    import difflib
-
-    return difflib.get_close_matches(wanted, known, n=1, cutoff=0.0)[0]

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+import numpy as np
+import numpy.typing as npt
 
-    from safescreen.problem import Problem
-    from safescreen.tables import Prepared, Reading, Table
+import safescreen as ss
+from safescreen.files import check_readable
+from safescreen.saving.record import Record
+from safescreen.tables import (
+    Encoding,
+    Input,
+    Prepared,
+    Reading,
+    Table,
+    default_names,
+    is_missing,
+    prepare,
+    read_table,
+    target_labels,
+)
+
+HeldOut = tuple[Any, npt.NDArray[Any]]
+"""Matrix and labels of data that the model has not seen."""
 
 
 @dataclass(frozen=True)
@@ -28,26 +45,14 @@ class Loaded:
             return reading.target or "y"
         return self.table.names[self.table.find(reading.target, "--target")]
 
-
-def reading_from(
-    target: str | None,
-    weights: str | None = None,
-    exclude: Sequence[str] | None = None,
-    impute: str | None = None,
-    one_hot: bool = False,
-    drop_missing: bool = False,
-    header: bool | None = None,
-) -> Reading:
-    """The options about the data, checked."""
-    from safescreen.tables import Reading
-
-    return Reading(target, weights, tuple(exclude or ()), impute, one_hot, drop_missing, header).checked()
+    @property
+    def title(self) -> str:
+        """What a report is called."""
+        return f"{self.target} in {self.table.source}"
 
 
 def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> Loaded:
     """Read a file with training data."""
-    from safescreen.tables import prepare, read_table
-
     table = read_table(path, header=reading.header, labels=reading.labels)
     reading = replace(reading, exclude=tuple(split_names(reading.exclude, table.names)))
     both = set(split_names(include, table.names)) & set(reading.exclude)
@@ -68,8 +73,6 @@ def split_names(values: Sequence[str] | None, known: Sequence[str]) -> list[str]
 
 def _check_two_classes(loaded: Loaded) -> None:
     """Refuse a target that is not binary, in the words of someone who looks at a file."""
-    import numpy as np
-
     classes = np.unique(loaded.data.y)
     target = f"The target {loaded.target!r} of {loaded.table.source}"
     if classes.size < 2:
@@ -79,44 +82,14 @@ def _check_two_classes(loaded: Loaded) -> None:
         raise ValueError(f"{target} has {classes.size:,} classes ({shown}), but exactly two are needed.")
 
 
-def check_parameters(k: int | None, mu: float | None, gamma: float) -> None:
-    """Refuse a wrong question before any file is read."""
-    from safescreen.problem.validation import check_budget, check_gamma, check_price
-
-    check_budget(k), check_price(mu), check_gamma(gamma)
-    if k is None and mu is None:
-        raise ValueError("--k and --mu are both missing, but a budget --k >= 1, a price --mu >= 0 or both are needed.")
-
-
-def make_problem(
-    loaded: Loaded,
-    k: int | None,
-    mu: float | None,
-    gamma: float,
-    *,
-    include: Sequence[str] | None,
-    fit_intercept: bool,
-    standardize: bool,
-) -> Problem:
+def make_problem(loaded: Loaded, terms: Mapping[str, Any]) -> ss.Problem:
     """State the problem."""
-    import safescreen as ss
-
     data = loaded.data
-    return ss.Problem(
-        data.X,
-        data.y,
-        k=k,
-        mu=mu,
-        gamma=gamma,
-        sample_weight=data.weights,
-        fit_intercept=fit_intercept,
-        standardize=standardize,
-        include=_features(loaded, include),
-        feature_names=data.feature_names,
-    )
+    stated = {**terms, "include": _features(loaded, terms["include"])}
+    return ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
 
 
-def _features(loaded: Loaded, wanted: Sequence[str] | None) -> list[int]:
+def _features(loaded: Loaded, wanted: Sequence[str]) -> list[int]:
     """Indices of the features to be included, given by name, or by the index of their column."""
     encoding, table = loaded.data.encoding, loaded.table
     names = encoding.names
@@ -144,15 +117,18 @@ def _role(loaded: Loaded, place: int) -> str:
     return "excluded"
 
 
-def load_test(path: str, loaded: Loaded) -> tuple[Any, npt.NDArray[Any]]:
-    """Held-out data, treated as the training data were."""
-    import numpy as np
+def read_new(path: str, encoding: Encoding, labels: Sequence[str] = ()) -> Table:
+    """A file with new data, read as the training data were."""
+    labels = (*labels, *encoding.categorical)
+    return read_table(path, header=encoding.reading.header, labels=labels, first_index=encoding.first_index)
 
-    from safescreen.tables import is_missing, read_table, target_labels
 
+def load_test(path: str | None, loaded: Loaded) -> HeldOut | None:
+    """Held-out data, treated as the training data were; None if there is no such file."""
+    if path is None:
+        return None
     encoding = loaded.data.encoding
-    labels = (*encoding.reading.labels, *encoding.categorical)
-    table = read_table(path, header=encoding.reading.header, labels=labels, first_index=encoding.first_index)
+    table = read_new(path, encoding, encoding.reading.labels)
     X, missing = encoding.apply(table)
     y = target_labels(table, encoding)
     gone = missing | is_missing(y)
@@ -164,3 +140,20 @@ def load_test(path: str, loaded: Loaded) -> tuple[Any, npt.NDArray[Any]]:
         found = f"the label {strange[0]!r}, which the training data do not have" if strange else "no rows with labels"
         raise ValueError(f"{path} has {found}.")
     return X, y
+
+
+def read_model(path: Path) -> tuple[Record, Encoding]:
+    """A model file, and how to find its features; a model fitted in Python wants them as they are."""
+    check_readable(path)
+    record = Record.read(path)
+    if record.encoding is None:
+        names = default_names(record.n_features) if record.feature_names is None else record.feature_names.tolist()
+        inputs = tuple(Input(names[j], j) for j in record.support.tolist())
+        return record, Encoding(inputs, record.feature_names is not None, record.n_features)
+    try:
+        encoding = Encoding.from_json(record.encoding)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ValueError(f"{path} cannot be loaded: it is damaged (its encoding cannot be read).") from None
+    if len(encoding.inputs) != record.support.size:
+        raise ValueError(f"{path} cannot be loaded: it is damaged (its encoding has the wrong length).")
+    return record, encoding

@@ -1,13 +1,15 @@
-"""The options that commands share, each said once."""
+"""The options of all commands, said once, in groups."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-_DATA, _PROBLEM, _SEARCH, _OUTPUT = "Data", "Problem", "Search", "Output"
+if TYPE_CHECKING:
+    from safescreen.tables import Reading
 
 
 def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
@@ -23,141 +25,175 @@ def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-DataFile = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        show_default=False,
-        help="CSV, TSV, Parquet, Arrow, Feather, .npz or SVMlight file, also compressed; - is standard input.",
-    ),
-]
-Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        "-t",
-        metavar="COLUMN",
-        help="Column with the two labels, by name or index (0 is the first, -1 the last).",
-        autocompletion=complete_columns,
-        show_default=False,
-        rich_help_panel=_DATA,
-    ),
-]
-Weights = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column with sample weights.",
-        autocompletion=complete_columns,
-        show_default=False,
-        rich_help_panel=_DATA,
-    ),
-]
-Include = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAMES",
-        help="Features that must be in the model, separated by commas.",
-        autocompletion=complete_columns,
-        show_default=False,
-        rich_help_panel=_PROBLEM,
-    ),
-]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAMES",
-        help="Columns that are no features, separated by commas.",
-        autocompletion=complete_columns,
-        show_default=False,
-        rich_help_panel=_DATA,
-    ),
-]
-Impute = Annotated[
-    str | None,
-    typer.Option(
-        metavar="median",
-        help="Fill missing numbers with the median, missing categories with the most frequent one.",
-        autocompletion=lambda: ["median"],
-        show_default=False,
-        rich_help_panel=_DATA,
-    ),
-]
-OneHot = Annotated[
-    bool,
-    typer.Option("--one-hot", help="Turn columns of text into indicators of their categories.", rich_help_panel=_DATA),
-]
-DropMissing = Annotated[
-    bool,
-    typer.Option("--drop-missing", help="Leave out rows with missing values.", rich_help_panel=_DATA),
-]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help="Whether the first row has names; found out by default.",
-        show_default=False,
-        rich_help_panel=_DATA,
-    ),
-]
+def _column(*names: str, help: str) -> Any:
+    return typer.Option(*names, metavar="COLUMN", help=help, autocompletion=complete_columns)
 
-K = Annotated[
-    int | None,
-    typer.Option("--k", "-k", help="Budget: at most so many features.", show_default=False, rich_help_panel=_PROBLEM),
-]
-Mu = Annotated[
-    float | None,
-    typer.Option(help="Price of each feature.", show_default=False, rich_help_panel=_PROBLEM),
-]
-Gamma = Annotated[
-    float,
-    typer.Option(help="Ridge parameter: 1 shrinks strongly; for prediction try 10 to 1000.", rich_help_panel=_PROBLEM),
-]
-NoIntercept = Annotated[bool, typer.Option("--no-intercept", help="Without an intercept.", rich_help_panel=_PROBLEM)]
-NoStandardize = Annotated[
-    bool,
-    typer.Option(
-        "--no-standardize", help="Take features as they are instead of scaling them.", rich_help_panel=_PROBLEM
-    ),
-]
 
-Gap = Annotated[float, typer.Option(help="Stop at this relative gap.", rich_help_panel=_SEARCH)]
-TimeLimit = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="Stop then.", show_default=False, rich_help_panel=_SEARCH)
-]
-NodeLimit = Annotated[
-    int | None, typer.Option(help="Stop after so many nodes.", show_default=False, rich_help_panel=_SEARCH)
-]
-Threads = Annotated[int, typer.Option(help="Threads that search.", rich_help_panel=_SEARCH)]
-Screening = Annotated[
-    str,
-    typer.Option(
-        metavar="nodes|root|none",
-        help="Where to screen.",
-        autocompletion=lambda: ["nodes", "root", "none"],
-        rich_help_panel=_SEARCH,
-    ),
-]
+def _columns(help: str) -> Any:
+    return typer.Option(metavar="NAMES", help=help, autocompletion=complete_columns)
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for other programs.", rich_help_panel=_OUTPUT)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel=_OUTPUT)]
-TableOutput = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="CSV", help="Write the table.", show_default=False, rich_help_panel=_OUTPUT),
-]
-Plot = Annotated[
-    Path | None,
-    typer.Option(metavar="PICTURE", help="Draw it (.png, .svg, .pdf).", show_default=False, rich_help_panel=_OUTPUT),
-]
-Report = Annotated[
-    Path | None,
-    typer.Option(metavar="HTML", help="Write a report.", show_default=False, rich_help_panel=_OUTPUT),
-]
-ModelOutput = Annotated[
-    Path | None,
-    typer.Option("--model", "-m", metavar="JSON", help="Write the model.", show_default=False, rich_help_panel=_OUTPUT),
-]
-TestFile = Annotated[
-    str | None,
-    typer.Option("--test", metavar="DATA", help="Held-out data.", show_default=False, rich_help_panel=_DATA),
-]
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Which file to read, and how."""
+
+    panel: ClassVar[str] = "Data"
+
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="CSV, TSV, Parquet, Arrow, Feather, .npz or SVMlight file, also compressed; - is standard input.",
+        ),
+    ]
+    target: Annotated[
+        str | None,
+        _column("--target", "-t", help="Column with the two labels, by name or index (0 is the first, -1 the last)."),
+    ] = None
+    exclude: Annotated[list[str] | None, _columns("Columns that are no features, separated by commas.")] = None
+    weights: Annotated[str | None, _column(help="Column with sample weights.")] = None
+    impute: Annotated[
+        str | None,
+        typer.Option(
+            metavar="median",
+            help="Fill missing numbers with the median, missing categories with the most frequent one.",
+            autocompletion=lambda: ["median"],
+        ),
+    ] = None
+    one_hot: Annotated[
+        bool, typer.Option("--one-hot", help="Turn columns of text into indicators of their categories.")
+    ] = False
+    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")] = False
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first row has names; found out by default."),
+    ] = None
+    test: Annotated[str | None, typer.Option(metavar="DATA", help="Held-out data.")] = None
+
+    def reading(self) -> Reading:
+        """What is said about the columns, checked."""
+        from safescreen.tables import Reading
+
+        said = {field.name: getattr(self, field.name) for field in fields(Reading)}
+        return Reading(**{**said, "exclude": tuple(self.exclude or ())}).checked()
+
+    def repeated(self) -> list[str]:
+        """The words that make another command read the same file in the same way."""
+        valued = {"--target": self.target, "--weights": self.weights, "--impute": self.impute}
+        words = [word for name, value in valued.items() if value is not None for word in (name, value)]
+        words += [word for names in self.exclude or () for word in ("--exclude", names)]
+        flags = {"--one-hot": self.one_hot, "--drop-missing": self.drop_missing}
+        flags |= {"--header": self.header is True, "--no-header": self.header is False}
+        return [self.data, *words, *(flag for flag, given in flags.items() if given)]
+
+
+@dataclass(frozen=True)
+class _TermOptions:
+    """The terms of a problem under the library's names; features left out of the data are an option of these."""
+
+    panel: ClassVar[str] = "Problem"
+
+    k: Any = None
+    mu: Any = None
+    gamma: Any = None
+    fit_intercept: Annotated[bool, typer.Option("--no-intercept", help="Without an intercept.")] = True
+    standardize: Annotated[
+        bool, typer.Option("--no-standardize", help="Take features as they are instead of scaling them.")
+    ] = True
+    include: Annotated[list[str] | None, _columns("Features that must be in the model, separated by commas.")] = None
+
+    def asdict(self) -> dict[str, Any]:
+        """All terms by name."""
+        return {**vars(self), "include": self.include or ()}
+
+    def check_size(self) -> None:
+        """Refuse a problem without anything that keeps the model small."""
+        if self.k is None and self.mu is None:
+            raise ValueError(
+                "--k and --mu are both missing, but a budget --k >= 1, a price --mu >= 0 or both are needed."
+            )
+
+
+@dataclass(frozen=True)
+class TermOptions(_TermOptions):
+    """One problem."""
+
+    k: Annotated[int | None, typer.Option("--k", "-k", help="Budget: at most so many features.")] = None
+    mu: Annotated[float | None, typer.Option(help="Price of each feature.")] = None
+    gamma: Annotated[
+        float, typer.Option(help="Ridge parameter: 1 shrinks strongly; for prediction try 10 to 1000.")
+    ] = 1.0
+
+    def check(self) -> None:
+        """Refuse a wrong question before any file is read."""
+        from safescreen.problem.terms import Terms
+
+        self.check_size()
+        Terms(**self.asdict())
+
+
+@dataclass(frozen=True)
+class RangeOptions(_TermOptions):
+    """Problems along a path."""
+
+    k: Annotated[str | None, typer.Option("--k", "-k", help="Budgets: 1:20, 1:20:5 or 1,2,5.")] = None
+    mu: Annotated[str | None, typer.Option(help="Prices, as in 0.1,0.01,0.001.")] = None
+    gamma: Annotated[str, typer.Option(help="Ridge parameter, or several of them.")] = "1.0"
+
+
+@dataclass(frozen=True)
+class CandidateOptions(_TermOptions):
+    """Problems to choose from."""
+
+    k: Annotated[str | None, typer.Option("--k", "-k", help="Budgets to try: 1:10 or 1,2,5.")] = None
+    mu: Annotated[str | None, typer.Option(help="Prices to try, as in 0.1,0.01.")] = None
+    gamma: Annotated[str, typer.Option(help="Ridge parameters to try, as in 1,10,100.")] = "1.0"
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How far to search, and how, under the names that `solve` has for it."""
+
+    panel: ClassVar[str] = "Search"
+
+    rel_gap: Annotated[float, typer.Option("--gap", help="Stop at this relative gap.")] = 1e-4
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop then.")] = None
+    node_limit: Annotated[int | None, typer.Option(help="Stop after so many nodes.")] = None
+    n_threads: Annotated[int, typer.Option("--threads", help="Threads that search.")] = 1
+    screening: Annotated[
+        str,
+        typer.Option(
+            metavar="nodes|root|none", help="Where to screen.", autocompletion=lambda: ["nodes", "root", "none"]
+        ),
+    ] = "nodes"
+
+    def check(self) -> None:
+        """Refuse wrong settings before any file is read."""
+        from safescreen.search import Settings
+
+        Settings(**vars(self)).checked()
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What to write and to print."""
+
+    panel: ClassVar[str] = "Output"
+
+    model: Annotated[Path | None, typer.Option("--model", "-m", metavar="JSON", help="Write the model.")] = None
+    proof: Annotated[Path | None, typer.Option(metavar="NPZ", help="Write the proof.")] = None
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="CSV", help="Write the table.")] = None
+    plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="Draw it (.png, .svg, .pdf).")] = None
+    report: Annotated[Path | None, typer.Option(metavar="HTML", help="Write a report.")] = None
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files to be written, under the names of their options."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Path)}
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is shown on standard output."""
+        return self.json or self.quiet

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+from safescreen.cli.options import CandidateOptions, RangeOptions
+
+Lists = dict[str, list[Any]]
+"""The values of each parameter that is given."""
+
+_RANGE = re.compile(r"([+-]?\d+)(?::([+-]?\d+)(?::([1-9]\d*))?)?")
 
 
 def parse_budgets(text: str) -> list[int]:
     """Budgets such as ``1:20``, ``1:20:5`` or ``1,2,5``, also mixed."""
     values: list[int] = []
     for part in text.split(","):
-        try:
-            numbers = [int(number) for number in part.split(":")]
-        except ValueError:
-            numbers = []
-        if not 1 <= len(numbers) <= 3 or (len(numbers) == 3 and numbers[2] < 1):
+        found = _RANGE.fullmatch(part.strip())
+        if found is None:
             raise ValueError(
                 f"--k is {text!r}, but must be a range or list of integers, such as 1:20, 1:20:5 or 1,2,5."
             )
-        if len(numbers) == 1:
-            values += numbers
-            continue
-        first, last, step = numbers if len(numbers) == 3 else (*numbers, 1)
+        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
         if first > last:
             raise ValueError(f"--k is {text!r}, but the range {part} is empty: its end comes before its start.")
         values += range(first, last + 1, step)
@@ -41,39 +43,42 @@ def _once(values: list[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
-def parse_grid(k: str | None, mu: str | None, gamma: str) -> tuple[str, list[Any], dict[str, Any]]:
-    """The one parameter that varies, its values, and the others."""
-    lists = parse_lists(k, mu, gamma)
-    varying = [name for name, values in lists.items() if values is not None and len(values) > 1]
-    if not varying:
-        varying = [name for name in ("k", "mu") if lists[name] is not None][:1]
+def parse_lists(terms: RangeOptions | CandidateOptions) -> Lists:
+    """The parameters that may vary, as far as they are given, as lists of allowed values."""
+    from safescreen.path import checked_values
+
+    lists: Lists = {} if terms.k is None else {"k": parse_budgets(terms.k)}
+    if terms.mu is not None:
+        lists["mu"] = parse_numbers(terms.mu, "--mu")
+    lists["gamma"] = parse_numbers(terms.gamma, "--gamma")
+    return {name: checked_values(name, values) for name, values in lists.items()}
+
+
+def parse_path(terms: RangeOptions) -> tuple[Lists, dict[str, Any]]:
+    """The one parameter that varies along a path, and the values of the others."""
+    lists = parse_lists(terms)
+    several = [name for name, values in lists.items() if len(values) > 1]
+    varying = several or [name for name in lists if name != "gamma"][:1]
     if len(varying) != 1:
         what = f"{' and '.join('--' + name for name in varying)} have several values" if varying else "none is given"
         raise ValueError(f"One of --k, --mu and --gamma must have several values, such as --k 1:20, but {what}.")
-    if lists["k"] is None and lists["mu"] is None:
-        raise ValueError("--k and --mu are both missing, but a budget --k >= 1, a price --mu >= 0 or both are needed.")
-    name = varying[0]
-    fixed = {other: None if values is None else values[0] for other, values in lists.items() if other != name}
-    values = lists[name]
-    assert values is not None
-    return name, values, fixed
+    terms.check_size()
+    fixed = {name: values[0] for name, values in lists.items() if name not in varying}
+    return {name: lists[name] for name in varying}, fixed
 
 
-def parse_lists(k: str | None, mu: str | None, gamma: str) -> dict[str, list[Any] | None]:
-    """All three parameters as lists of allowed values."""
-    from safescreen.path import checked_values
-
-    lists: dict[str, list[Any] | None] = {
-        "k": None if k is None else parse_budgets(k),
-        "mu": None if mu is None else parse_numbers(mu, "--mu"),
-        "gamma": parse_numbers(gamma, "--gamma"),
-    }
-    return {name: None if values is None else checked_values(name, values) for name, values in lists.items()}
+def parse_candidates(terms: CandidateOptions) -> Lists:
+    """What cross-validation chooses from: sizes of one kind, and ridges."""
+    lists = parse_lists(terms)
+    if all(len(lists.get(name, ())) > 1 for name in ("k", "mu")):
+        raise ValueError("--k and --mu both have several values, but only one of them may.")
+    return lists
 
 
-def clipped(name: str, values: list[Any], n_features: int) -> tuple[list[Any], list[str]]:
+def clipped(lists: Lists, n_features: int) -> tuple[Lists, list[str]]:
     """Budgets beyond the number of features are all the same one."""
-    if name != "k" or max(values) <= n_features:
-        return values, []
-    kept = _once([min(value, n_features) for value in values])
-    return kept, [f"There are only {n_features} features, so larger budgets are left out."]
+    budgets = lists.get("k")
+    if budgets is None or max(budgets) <= n_features:
+        return lists, []
+    kept = _once([min(budget, n_features) for budget in budgets])
+    return {**lists, "k": kept}, [f"There are only {n_features} features, so larger budgets are left out."]

@@ -10,7 +10,6 @@ import os
 import shutil
 import urllib.error
 import urllib.request
-import uuid
 import warnings
 import zipfile
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy.typing as npt
 
 from safescreen.datasets.geo import read_series_matrix
 from safescreen.datasets.local import DATA_VARIABLE, load_local
+from safescreen.files import write_whole
 
 ARCENE_URL = "https://archive.ics.uci.edu/static/public/167/arcene.zip"
 GENOMIC_URL = "https://ftp.ncbi.nlm.nih.gov/geo/series/GSE10nnn/GSE10072/matrix/GSE10072_series_matrix.txt.gz"
@@ -220,16 +220,15 @@ def _obtain(name: str, url: str, local: str, data_home: Any, download: bool) -> 
 
 
 def _download(url: str, path: Path) -> None:
-    """Download to a temporary name and rename, so that no half file is ever taken for a whole one."""
+    """Download a file; half a one is never taken for a whole one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     request = urllib.request.Request(url, headers=_AGENT)
-    try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as source, temporary.open("xb") as target:
-            shutil.copyfileobj(source, target)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (
+        urllib.request.urlopen(request, timeout=_SECONDS) as source,
+        write_whole(path) as temporary,
+        temporary.open("xb") as target,
+    ):
+        shutil.copyfileobj(source, target)
 
 
 # -- what is in them -------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """scikit-learn estimators around `solve` and `screen`."""
 
-from safescreen.estimators.classifier import L0LogisticRegression, SafeScreener
+from safescreen.estimators.classifier import EndedEarlyWarning, L0LogisticRegression
 from safescreen.estimators.cross_validation import L0LogisticRegressionCV
+from safescreen.estimators.screener import SafeScreener
 
-__all__ = ["L0LogisticRegression", "L0LogisticRegressionCV", "SafeScreener"]
+__all__ = ["EndedEarlyWarning", "L0LogisticRegression", "L0LogisticRegressionCV", "SafeScreener"]

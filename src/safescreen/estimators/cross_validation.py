@@ -9,23 +9,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from safescreen.arrays import FloatArray, IndexArray
-from safescreen.estimators.classifier import DEFAULT_BUDGET, L0LogisticRegression, check_binary, make_problem
+from safescreen.estimators.classifier import SEARCH, EndedEarlyWarning, L0LogisticRegression
+from safescreen.estimators.shared import DEFAULT_BUDGET, check_binary, make_problem
 from safescreen.path import checked_values, is_sequence, solve_along
 from safescreen.prediction import log_loss
-from safescreen.problem.validation import check_budget, check_gamma, check_price, check_weights
+from safescreen.problem.terms import Features, Terms
+from safescreen.problem.validation import check_budget, check_features, check_gamma, check_price, check_weights
 from safescreen.search.solution import Solution
 from safescreen.status import Status
 
@@ -33,7 +36,16 @@ Values = Sequence[Any] | npt.NDArray[Any]
 Scorer = Callable[..., float]
 PartMaker = Callable[[Any, IndexArray, IndexArray], tuple[Any, Any]]
 
-_SHARED = ("fit_intercept", "standardize", "class_weight", "rel_gap", "time_limit", "n_threads", "verbose")
+_CHOSEN = ("k", "mu", "gamma")
+"""What a grid may vary."""
+
+_SHARED = (
+    *(name for name in Terms.names() if name not in _CHOSEN),
+    "class_weight",
+    *SEARCH,
+    "verbose",
+)
+"""What holds for all candidates."""
 
 
 def _plain_rows(X: Any, train: IndexArray, test: IndexArray) -> tuple[Any, Any]:
@@ -50,7 +62,7 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         Budgets to try.
     mu : float or sequence of float, optional
         Prices to try. At most one of `k` and `mu` is a sequence; the other one, if given, holds for all candidates.
-        With neither, the budgets ``1, ..., min(10, n_features)`` are tried.
+        With neither, the budgets ``1, ..., min(10, n_features)`` are tried, from the number of included features on.
     gamma : float or sequence of float, default 1.0
         Ridge parameters to try, each together with each budget or price.
     cv : int, cross-validation generator or iterable, optional
@@ -61,11 +73,21 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         Whether to choose the smallest budget (or largest price, then the smallest `gamma`) whose mean score is within
         one standard error of the best, instead of the best.
     refit : bool, default True
-        Whether to fit the chosen candidate to all data. Without it there is nothing to predict with.
+        Whether to fit the chosen candidate to all data. Without it there is nothing to predict with until `adopt`
+        is given a solution.
     n_jobs : int, optional
-        Folds fitted at the same time, through joblib and whatever backend is active there.
-    fit_intercept, standardize, class_weight, rel_gap, time_limit, n_threads, verbose
-        As for :class:`L0LogisticRegression`; `time_limit` is per fit.
+        Folds fitted at the same time, through joblib and whatever backend is active there. Each fold searches with
+        `n_threads` threads, so ``n_jobs * n_threads`` threads work at once: let that not exceed the number of cores.
+        There are only as many folds to share, but folds share nothing, so raise `n_jobs` first.
+    make_parts : callable, optional
+        Called as ``make_parts(X, train, test)`` with the row indices of a fold, returns its training and its test
+        matrix; by default those rows of `X`. The place for what is learned from training rows before any fit, such as
+        values that fill gaps. It goes to other processes, so it must be picklable where `n_jobs` uses some.
+    proof : str or path-like, optional
+        Where to write a proof of the final model, the refit.
+    fit_intercept, standardize, class_weight, include, exclude, rel_gap, time_limit, node_limit, screening, n_threads, \
+verbose
+        As for :class:`L0LogisticRegression`; limits are per fit.
 
     Attributes
     ----------
@@ -76,7 +98,7 @@ class L0LogisticRegressionCV(L0LogisticRegression):
     best_index_, best_params_, best_score_ : int, dict, float
         The chosen candidate and its mean score.
     best_estimator_ : L0LogisticRegression
-        The chosen candidate fitted to all data, with its certificate; only with `refit`.
+        The chosen candidate fitted to all data, with its proof; only with `refit`.
     n_splits_ : int
         Number of folds.
     coef_, intercept_, classes_, support_, objective_, lower_bound_, gap_, status_, n_iter_, solution_
@@ -106,27 +128,29 @@ class L0LogisticRegressionCV(L0LogisticRegression):
 
     _default_scoring: ClassVar[str] = "neg_log_loss"
 
-    _make_parts: PartMaker = staticmethod(_plain_rows)
-    """Makes a fold's two matrices: the place for what is learned from training rows before any fit, such as the values
-    that fill gaps. It goes to other processes without the estimator, whose parameters need not be picklable."""
-
     def __init__(
         self,
+        *,
         k: int | Values | None = None,
         mu: float | Values | None = None,
         gamma: float | Values = 1.0,
-        *,
         cv: Any = None,
         scoring: str | Scorer | None = None,
         one_standard_error: bool = False,
         refit: bool = True,
         n_jobs: int | None = None,
+        make_parts: PartMaker | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
+        include: Features = (),
+        exclude: Features = (),
         rel_gap: float = 1e-4,
         time_limit: float | None = None,
+        node_limit: int | None = None,
+        screening: str = "nodes",
         n_threads: int = 1,
+        proof: str | PathLike[str] | None = None,
         verbose: int = 0,
     ) -> None:
         self.k = k  # type: ignore[assignment]
@@ -137,12 +161,18 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         self.one_standard_error = one_standard_error
         self.refit = refit
         self.n_jobs = n_jobs
+        self.make_parts = make_parts
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
+        self.include = include
+        self.exclude = exclude
         self.rel_gap = rel_gap
         self.time_limit = time_limit
+        self.node_limit = node_limit
+        self.screening = screening
         self.n_threads = n_threads
+        self.proof = proof
         self.verbose = verbose
 
     def fit(
@@ -166,20 +196,60 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         L0LogisticRegressionCV
             The fitted estimator.
         """
+        if self.proof is not None and not self.refit:
+            raise ValueError(f"proof is {self.proof!r}, but refit is False, so that there is no model to prove.")
         matrix, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         weights = check_weights(sample_weight, matrix.shape[0])
         check_binary(labels, weights)
-        grid = _make_grid(self.k, self.mu, self.gamma, matrix.shape[1])
+        decided = self._decided(matrix.shape[1])
+        grid = _make_grid(self.k, self.mu, self.gamma, matrix.shape[1], len(decided["include"]))
         template = L0LogisticRegression(**grid.fixed, **{name: getattr(self, name) for name in _SHARED})
+        self._template = clone(template)
+        template.set_params(**decided)
         splits = list(check_cv(self.cv, labels, classifier=True).split(matrix, labels, groups))
         scorer = _log_loss_scorer if self.scoring is None else get_scorer(self.scoring)
         data = _Data(matrix, labels, None if sample_weight is None else weights)
-        tasks = (delayed(_run_fold)(template, grid, data, split, self._make_parts, scorer) for split in splits)
+        make_parts = _plain_rows if self.make_parts is None else self.make_parts
+        tasks = (delayed(_run_fold)(template, grid, data, split, make_parts, scorer) for split in splits)
         self._record(grid, Parallel(n_jobs=self.n_jobs)(tasks))
         if self.refit:
-            self.best_estimator_ = clone(template).set_params(**self.best_params_)
+            self.best_estimator_ = self._best().set_params(proof=self.proof)
             self._adopt(self.best_estimator_.fit(X, y, sample_weight).solution_)
         return self
+
+    def adopt(self, solution: Solution) -> Self:
+        """Take a solution found elsewhere as the final model, as a refit would have left it.
+
+        Parameters
+        ----------
+        solution : Solution
+            Of the chosen candidate on all data, by `solve`.
+
+        Returns
+        -------
+        L0LogisticRegressionCV
+            The fitted estimator.
+        """
+        if not hasattr(self, "cv_results_"):
+            raise NotFittedError("This L0LogisticRegressionCV has not chosen a candidate yet: call fit before adopt.")
+        self.best_estimator_ = self._best()._adopt(solution)
+        self.best_estimator_.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            self.best_estimator_.feature_names_in_ = self.feature_names_in_
+        return self._adopt(solution)
+
+    def _best(self) -> L0LogisticRegression:
+        """The chosen candidate, not yet fitted."""
+        best: L0LogisticRegression = clone(self._template).set_params(**self.best_params_)
+        return best
+
+    def _decided(self, n_features: int) -> dict[str, list[int]]:
+        """Features decided beforehand as indices, since the rows of a fold have lost their names."""
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            name: check_features(name, getattr(self, name), n_features, names).tolist()
+            for name in ("include", "exclude")
+        }
 
     def _record(self, grid: _Grid, folds: list[_Fold]) -> None:
         """Collect the folds' scores and choose a candidate."""
@@ -198,7 +268,7 @@ class L0LogisticRegressionCV(L0LogisticRegression):
                 f"{np.count_nonzero(gaps > self.rel_gap)} of {gaps.size} fits in cross-validation ended early, the "
                 f"worst with a gap of {gaps.max():.3g}, above rel_gap={self.rel_gap:g}: their scores are those of the "
                 "best models found. Allow more time, a larger gap or a smaller gamma.",
-                ConvergenceWarning,
+                EndedEarlyWarning,
                 stacklevel=3,
             )
 
@@ -244,13 +314,14 @@ class _Grid:
         return [{self.name: value, "gamma": gamma} for gamma in self.gammas for value in self.values]
 
 
-def _make_grid(k: Any, mu: Any, gamma: Any, n_features: int) -> _Grid:
+def _make_grid(k: Any, mu: Any, gamma: Any, n_features: int, n_included: int) -> _Grid:
     """The candidates a user asks for; the problem keeps what is fixed."""
     if is_sequence(k) and is_sequence(mu):
         raise ValueError("k and mu are both sequences, but only one of them may be.")
     gammas = checked_values("gamma", gamma) if is_sequence(gamma) else [check_gamma(gamma)]
     if k is None and mu is None:
-        k = range(1, min(DEFAULT_BUDGET, n_features) + 1)
+        fewest = max(1, n_included)
+        k = range(fewest, max(fewest, min(DEFAULT_BUDGET, n_features)) + 1)
     if is_sequence(mu) or k is None:
         values = checked_values("mu", mu) if is_sequence(mu) else [check_price(mu)]
         return _Grid("mu", values, gammas, {"k": check_budget(k), "mu": values[0], "gamma": gammas[0]})
@@ -288,10 +359,8 @@ def _solve_grid(template: L0LogisticRegression, grid: _Grid, data: _Data) -> lis
             problem.with_parameters(gamma=grid.gammas[place]),
             grid.name,
             grid.values,
-            rel_gap=template.rel_gap,
-            time_limit=template.time_limit,
-            n_threads=template.n_threads,
             starts=previous,
+            **{name: getattr(template, name) for name in SEARCH},
         )
         if any(solution.status == Status.INTERRUPTED for solution in previous):
             raise KeyboardInterrupt  # scores of searches cut short would make an arbitrary choice

@@ -30,14 +30,8 @@ def problem_card(problem: Any) -> str:
             f"{problem.n_samples:,} ({positive:,} of class {names[1]}, {problem.n_samples - positive:,} of {names[0]})",
         ),
         ("features", f"{problem.n_features:,}"),
-        ("budget k", f"{problem.k:,}" if problem.k < problem.n_features else "no limit"),
-        ("price μ", f"{problem.mu:g}" if problem.mu > 0.0 else "none"),
-        ("ridge γ", f"{problem.gamma:g}"),
-        ("intercept", "yes" if problem.fit_intercept else "no"),
-        ("standardised", "yes" if problem.standardize else "no"),
+        *problem.terms.facts(),
     ]
-    decided = [("required", problem.include.size), ("excluded", problem.exclude.size)]
-    facts += [(what, counted(count, "feature")) for what, count in decided if count]
     return _card("Sparse logistic regression", "a problem, not yet solved", _facts(facts))
 
 

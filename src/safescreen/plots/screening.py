@@ -74,7 +74,7 @@ class ScreeningDisplay(Display):
         """
         from safescreen.search import screen
 
-        return cls.from_screening(screen(problem, upper_bound), ax=ax, **kwargs)
+        return cls.from_screening(screen(problem, upper_bound=upper_bound), ax=ax, **kwargs)
 
     def _draw(self, ax: Any, **kwargs: Any) -> None:
         order = np.argsort(-self.margin, kind="stable")

@@ -20,21 +20,9 @@ import numpy.typing as npt
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.design import Design, make_design
 from safescreen.problem.loss import LOGISTIC, Loss
-from safescreen.problem.validation import (
-    check_budget,
-    check_decisions,
-    check_features,
-    check_flag,
-    check_gamma,
-    check_labels,
-    check_matrix,
-    check_names,
-    check_price,
-    check_weights,
-)
+from safescreen.problem.terms import Features, Terms
+from safescreen.problem.validation import check_labels, check_matrix, check_names, check_weights
 from safescreen.rounding import UNIT
-
-Features = int | str | Iterable[int | str]
 
 
 class Problem:
@@ -55,9 +43,9 @@ class Problem:
         Ridge parameter, positive: the penalty is ``‖x‖²/gamma``, so small values shrink more.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights, normalised to sum to one; a row of weight zero counts as absent.
-    fit_intercept : bool, default False
+    fit_intercept : bool, default True
         Whether to add an unpenalised intercept.
-    standardize : bool, default False
+    standardize : bool, default True
         Whether to centre the features and scale them to unit variance, without copying the matrix.
         Constant columns are then excluded.
     include, exclude : feature or iterable of features, optional
@@ -76,6 +64,8 @@ class Problem:
         Sample weights, summing to one.
     classes : ndarray of shape (2,)
         The original labels of -1 and 1.
+    terms : Terms
+        Everything but the data, with features as indices; all that shows or stores a problem iterates over it.
     mu : float
         Price, 0.0 if there is none.
     k : int
@@ -101,7 +91,7 @@ class Problem:
     >>> import safescreen as ss
     >>> X, y, _ = ss.datasets.make_sparse_logistic(50, 20, 3, 1.0, random_state=0)
     >>> ss.Problem(X, y, k=3)
-    Problem(50 samples, 20 features, k=3, gamma=1)
+    Problem(50 samples, 20 features, k=3, gamma=1, with intercept, standardised)
     """
 
     loss: Loss = LOGISTIC
@@ -109,6 +99,7 @@ class Problem:
     y: FloatArray
     weights: FloatArray
     classes: npt.NDArray[Any]
+    terms: Terms
     mu: float
     k: int
     gamma: float
@@ -124,45 +115,50 @@ class Problem:
         self,
         X: Any,
         y: Any,
+        *,
         mu: float | None = None,
         k: int | None = None,
         gamma: float = 1.0,
-        *,
         sample_weight: npt.ArrayLike | None = None,
-        fit_intercept: bool = False,
-        standardize: bool = False,
+        fit_intercept: bool = True,
+        standardize: bool = True,
         include: Features = (),
         exclude: Features = (),
         feature_names: Iterable[str] | None = None,
     ) -> None:
-        if mu is None and k is None:
-            raise ValueError("mu and k are both None, but a price mu >= 0, a budget k >= 1 or both are needed.")
-        price, budget, ridge = check_price(mu), check_budget(k), check_gamma(gamma)
+        stated = Terms(
+            mu=mu,
+            k=k,
+            gamma=gamma,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            include=include,
+            exclude=exclude,
+        )
         matrix, names = check_matrix(X)
         n_samples, n_features = matrix.shape
         names = names if feature_names is None else check_names(feature_names, n_features)
         weights = check_weights(sample_weight, n_samples)
         labels, classes = check_labels(y, weights)
-        included = check_features("include", include, n_features, names)
-        excluded = check_features("exclude", exclude, n_features, names)
-        check_decisions(included, excluded, budget)
-        standardized = check_flag("standardize", standardize)
+        terms = stated.for_data(n_features, names)
         vars(self).update(
-            design=make_design(matrix, weights, standardized),
+            design=make_design(matrix, weights, terms.standardize),
             y=labels,
             weights=weights,
             classes=classes,
-            mu=price,
-            k=n_features if budget is None else min(budget, n_features),
-            gamma=ridge,
-            fit_intercept=check_flag("fit_intercept", fit_intercept),
-            standardize=standardized,
-            include=included,
-            exclude=excluded,
             feature_names=names,
             n_samples=n_samples,
             n_features=n_features,
         )
+        self._take(terms)
+
+    def _take(self, terms: Terms) -> None:
+        """Each term as an attribute, in the form computations need."""
+        values = terms.asdict()
+        values["mu"] = 0.0 if terms.mu is None else terms.mu
+        values["k"] = self.n_features if terms.k is None else terms.k
+        arrays = {name: np.array(value, dtype=np.int64) for name, value in values.items() if isinstance(value, tuple)}
+        vars(self).update({"terms": terms, **values, **arrays})
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"Problem is immutable, so {name} cannot be set: make a new Problem instead.")
@@ -171,19 +167,7 @@ class Problem:
         raise AttributeError(f"Problem is immutable, so {name} cannot be deleted.")
 
     def __repr__(self) -> str:
-        terms = [f"{self.n_samples} samples", f"{self.n_features} features"]
-        if self.mu > 0.0:
-            terms.append(f"mu={self.mu:g}")
-        if self.k < self.n_features or self.mu == 0.0:
-            terms.append(f"k={self.k}")
-        terms.append(f"gamma={self.gamma:g}")
-        terms += [f"{name}=True" for name in ("fit_intercept", "standardize") if getattr(self, name)]
-        terms += [
-            f"{name}={len(getattr(self, name))} feature(s)"
-            for name in ("include", "exclude")
-            if len(getattr(self, name))
-        ]
-        return f"Problem({', '.join(terms)})"
+        return f"Problem({self.n_samples} samples, {self.n_features} features, {self.terms.describe()})"
 
     def _repr_html_(self) -> str:
         from safescreen.formatting.cards import problem_card
@@ -230,17 +214,10 @@ class Problem:
         Problem
             A new problem; this one is unchanged.
         """
-        changes: dict[str, Any] = {}
-        if mu is not None:
-            changes["mu"] = check_price(mu)
-        if k is not None:
-            budget = check_budget(k)
-            check_decisions(self.include, self.exclude, budget)
-            changes["k"] = self.n_features if budget is None else min(budget, self.n_features)
-        if gamma is not None:
-            changes["gamma"] = check_gamma(gamma)
+        terms = self.terms.with_changes(mu=mu, k=k, gamma=gamma).for_data(self.n_features, self.feature_names)
         variant = object.__new__(Problem)
-        vars(variant).update({**vars(self), **changes})
+        vars(variant).update(vars(self))
+        variant._take(terms)
         return variant
 
     def names(self, indices: npt.ArrayLike) -> list[str]:

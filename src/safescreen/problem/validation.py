@@ -5,11 +5,10 @@ Wording follows scikit-learn where it has a sentence of its own, since that is w
 
 from __future__ import annotations
 
-import difflib
 import math
 import numbers
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +17,18 @@ from scipy import sparse
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.design.memory import CHUNK_ENTRIES
 from safescreen.problem.frames import Names, frame_to_matrix, is_frame
+from safescreen.text import nearest
+
+Error = TypeVar("Error", bound=Exception)
 
 LARGEST_VALUE = 1e150
 """Entries beyond this would overflow when squared."""
+
+
+def about(argument: str, error: Error) -> Error:
+    """The error with the argument it is about and begins with, for those whose users call the argument otherwise."""
+    vars(error)["argument"] = argument
+    return error
 
 
 def check_price(mu: Any) -> float:
@@ -35,10 +43,10 @@ def check_gamma(gamma: Any) -> float:
 
 def _check_real(name: str, value: Any, allowed: str, accepts: Any) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} is {value!r} of type {type(value).__name__}, but must be {allowed}.")
+        raise about(name, TypeError(f"{name} is {value!r} of type {type(value).__name__}, but must be {allowed}."))
     number = float(value)
     if not (math.isfinite(number) and accepts(number)):
-        raise ValueError(f"{name} is {number!r}, but must be {allowed}.")
+        raise about(name, ValueError(f"{name} is {number!r}, but must be {allowed}."))
     return number
 
 
@@ -47,16 +55,16 @@ def check_budget(k: Any) -> int | None:
     if k is None:
         return None
     if isinstance(k, bool | np.bool_) or not isinstance(k, numbers.Integral):
-        raise TypeError(f"k is {k!r} of type {type(k).__name__}, but must be an integer >= 1.")
+        raise about("k", TypeError(f"k is {k!r} of type {type(k).__name__}, but must be an integer >= 1."))
     if k < 1:
-        raise ValueError(f"k is {int(k)}, but must be an integer >= 1.")
+        raise about("k", ValueError(f"k is {int(k)}, but must be an integer >= 1."))
     return int(k)
 
 
 def check_flag(name: str, value: Any) -> bool:
     """A boolean option."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} is {value!r} of type {type(value).__name__}, but must be True or False.")
+        raise about(name, TypeError(f"{name} is {value!r} of type {type(value).__name__}, but must be True or False."))
     return bool(value)
 
 
@@ -76,11 +84,11 @@ def check_matrix(X: Any) -> tuple[Any, Names | None]:
 
 def _as_dense(X: Any) -> npt.NDArray[Any]:
     if np.ma.is_masked(X):
-        raise ValueError("X is a masked array with masked entries, but missing values are not allowed.")
+        raise about("X", ValueError("X is a masked array with masked entries, but missing values are not allowed."))
     try:
         return np.asarray(X)
     except ValueError as error:
-        raise ValueError(f"X cannot be read as a two-dimensional array of numbers ({error}).") from None
+        raise about("X", ValueError(f"X cannot be read as a two-dimensional array of numbers ({error}).")) from None
 
 
 def _check_dtype(dtype: np.dtype[Any]) -> None:
@@ -125,7 +133,7 @@ def _check_finite(values: npt.NDArray[Any]) -> None:
     largest = max(float(np.abs(piece).max()) for piece in _pieces(values))
     if not math.isfinite(largest):
         raise ValueError("Input X contains infinity or a value too large for dtype('float64').")
-    raise ValueError(f"X has an entry of magnitude {largest:g}, but at most {LARGEST_VALUE:g} is allowed.")
+    raise about("X", ValueError(f"X has an entry of magnitude {largest:g}, but at most {LARGEST_VALUE:g} is allowed."))
 
 
 def _pieces(values: npt.NDArray[Any]) -> Iterable[FloatArray]:
@@ -157,9 +165,14 @@ def check_weights(sample_weight: Any, n_samples: int) -> FloatArray:
         raise ValueError("Input sample_weight contains infinity or a value too large for dtype('float64').")
     smallest, largest = weights.min(), weights.max()
     if smallest < 0.0:
-        raise ValueError(f"sample_weight has the negative value {smallest:g}, but weights must be >= 0.")
+        raise about(
+            "sample_weight", ValueError(f"sample_weight has the negative value {smallest:g}, but weights must be >= 0.")
+        )
     if largest == 0.0:
-        raise ValueError("sample_weight is zero for all samples, but at least one weight must be positive.")
+        raise about(
+            "sample_weight",
+            ValueError("sample_weight is zero for all samples, but at least one weight must be positive."),
+        )
     weights = weights / largest  # first, so that no sum overflows or vanishes
     return np.asarray(weights / math.fsum(weights.tolist()))
 
@@ -169,7 +182,9 @@ def _check_vector(name: str, values: npt.NDArray[Any], n_samples: int) -> npt.ND
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
     if values.ndim != 1:
-        raise ValueError(f"{name} has shape {values.shape}, but must be a 1d array of shape ({n_samples},).")
+        raise about(
+            name, ValueError(f"{name} has shape {values.shape}, but must be a 1d array of shape ({n_samples},).")
+        )
     if values.size != n_samples:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "
@@ -199,13 +214,13 @@ def check_labels(y: Any, weights: FloatArray) -> tuple[FloatArray, npt.NDArray[A
 
 def _label_array(y: Any) -> npt.NDArray[Any]:
     if y is None:
-        raise ValueError("y is None, but must be an array with one of two labels per sample.")
+        raise about("y", ValueError("y is None, but must be an array with one of two labels per sample."))
     if isinstance(y, list | tuple) and any(isinstance(label, str) for label in y):
         y = np.array(y, dtype=object)  # else NumPy would turn numbers among strings into strings
     try:
         labels = np.asarray(y)
     except ValueError as error:
-        raise ValueError(f"y cannot be read as an array of labels ({error}).") from None
+        raise about("y", ValueError(f"y cannot be read as an array of labels ({error}).")) from None
     if labels.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: y has dtype {labels.dtype}, but must have two real labels.")
     return labels
@@ -230,56 +245,71 @@ def _sorted_classes(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.unique(labels)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in labels})
-        raise TypeError(f"y mixes labels of types {', '.join(kinds)}, but two labels of one type are needed.") from None
+        raise about(
+            "y", TypeError(f"y mixes labels of types {', '.join(kinds)}, but two labels of one type are needed.")
+        ) from None
 
 
 def check_names(feature_names: Any, n_features: int) -> Names:
     """One string per feature."""
     if isinstance(feature_names, str) or not isinstance(feature_names, Iterable):
-        raise TypeError(f"feature_names is {feature_names!r}, but must be an iterable of {n_features} names.")
+        raise about(
+            "feature_names",
+            TypeError(f"feature_names is {feature_names!r}, but must be an iterable of {n_features} names."),
+        )
     names = np.array([str(name) for name in feature_names], dtype=object)
     if names.size != n_features:
-        raise ValueError(f"feature_names has {names.size} names, but X has {n_features} features.")
+        raise about(
+            "feature_names", ValueError(f"feature_names has {names.size} names, but X has {n_features} features.")
+        )
     return names
+
+
+def check_selection(name: str, value: Any) -> tuple[Any, ...]:
+    """One feature or several, not yet looked up."""
+    if isinstance(value, str | numbers.Integral):
+        return (value,)
+    if not isinstance(value, Iterable):
+        raise about(name, TypeError(f"{name} is {value!r}, but must be a feature or an iterable of features."))
+    return tuple(value)
 
 
 def check_features(name: str, value: Any, n_features: int, names: Names | None) -> IndexArray:
     """Features given by index or column name, as sorted indices without duplicates."""
-    if isinstance(value, str | numbers.Integral):
-        value = (value,)
-    if not isinstance(value, Iterable):
-        raise TypeError(f"{name} is {value!r}, but must be a feature or an iterable of features.")
-    return np.unique(np.array([_feature_index(name, item, n_features, names) for item in value], dtype=np.int64))
+    items = check_selection(name, value)
+    return np.unique(np.array([_feature_index(name, item, n_features, names) for item in items], dtype=np.int64))
 
 
 def _feature_index(name: str, item: Any, n_features: int, names: Names | None) -> int:
     if isinstance(item, str):
         return _named_feature(name, item, n_features, names)
     if isinstance(item, bool | np.bool_) or not isinstance(item, numbers.Integral):
-        raise TypeError(
-            f"{name} contains {item!r} of type {type(item).__name__}, but only indices and names are allowed."
+        kind = type(item).__name__
+        raise about(
+            name, TypeError(f"{name} contains {item!r} of type {kind}, but only indices and names are allowed.")
         )
     index = int(item)
     if not 0 <= index < n_features:
-        raise ValueError(f"{name} contains the index {index}, but indices must be from 0 to {n_features - 1}.")
+        raise about(
+            name, ValueError(f"{name} contains the index {index}, but indices must be from 0 to {n_features - 1}.")
+        )
     return index
 
 
 def _named_feature(name: str, item: str, n_features: int, names: Names | None) -> int:
     if names is None:
-        raise ValueError(
-            f"{name} contains the name {item!r}, but there are no feature names: indices from 0 to "
-            f"{n_features - 1} are allowed."
-        )
+        allowed = f"indices from 0 to {n_features - 1} are allowed"
+        complaint = f"{name} contains the name {item!r}, but there are no feature names: {allowed}."
+        raise about(name, ValueError(complaint))
     matches = np.flatnonzero(names == item)
     if matches.size == 1:
         return int(matches[0])
     if matches.size > 1:
-        raise ValueError(f"{name} contains the name {item!r}, but {matches.size} features have it: use an index.")
-    close = difflib.get_close_matches(item, names.tolist(), n=1, cutoff=0.0)
-    raise ValueError(
-        f"{name} contains the unknown name {item!r}, but only feature names are allowed: did you mean {close[0]!r}?"
-    )
+        raise about(
+            name, ValueError(f"{name} contains the name {item!r}, but {matches.size} features have it: use an index.")
+        )
+    complaint = f"{name} contains the unknown name {item!r}, but only feature names are allowed"
+    raise about(name, ValueError(f"{complaint}: did you mean {nearest(item, names)!r}?"))
 
 
 def check_decisions(include: IndexArray, exclude: IndexArray, budget: int | None) -> None:
@@ -289,4 +319,7 @@ def check_decisions(include: IndexArray, exclude: IndexArray, budget: int | None
         shown = ", ".join(map(str, both[:5].tolist())) + (", ..." if both.size > 5 else "")
         raise ValueError(f"include and exclude share the feature(s) {shown}, but must be disjoint.")
     if budget is not None and include.size > budget:
-        raise ValueError(f"include has {include.size} features, but the budget k={budget} allows at most {budget}.")
+        raise about(
+            "include",
+            ValueError(f"include has {include.size} features, but the budget k={budget} allows at most {budget}."),
+        )

@@ -50,7 +50,7 @@ class Relaxation:
         return relaxation_card(self)
 
 
-def relax(problem: Problem, formulation: str = "perspective", M: float = 1.0) -> Relaxation:
+def relax(problem: Problem, *, formulation: str = "perspective", M: float = 1.0) -> Relaxation:
     """Solve a convex relaxation of the problem.
 
     Parameters

@@ -41,7 +41,8 @@ def make_problem(instance: Instance, genomic: str | None = None) -> ss.Problem:
         X, y = _synthetic(instance.m, instance.n, instance.seed)
     else:
         X, y = _real(instance.data, genomic)
-    return ss.Problem(X, y, mu=instance.mu, k=instance.k, gamma=instance.gamma, standardize=not synthetic)
+    terms = {"mu": instance.mu, "k": instance.k, "gamma": instance.gamma}
+    return ss.Problem(X, y, **terms, standardize=not synthetic, fit_intercept=False)
 
 
 @lru_cache(maxsize=1)
@@ -92,8 +93,8 @@ def warm_up() -> None:
     """Have the kernels ready before anything is timed, once per process."""
     X, y, _ = ss.datasets.make_sparse_logistic(40, 20, 3, 1.0, random_state=0)
     for screening in MODES:
-        ss.solve(ss.Problem(X, y, k=3), screening=screening)
-    ss.relax(ss.Problem(X, y, mu=1e-3), formulation="big-m")
+        ss.solve(ss.Problem(X, y, k=3, fit_intercept=False, standardize=False), screening=screening)
+    ss.relax(ss.Problem(X, y, mu=1e-3, fit_intercept=False, standardize=False), formulation="big-m")
 
 
 def rounded_upper_bound(problem: ss.Problem, z: npt.NDArray[np.float64]) -> float:
@@ -102,7 +103,15 @@ def rounded_upper_bound(problem: ss.Problem, z: npt.NDArray[np.float64]) -> floa
     x = np.zeros(problem.n_features)
     if support.size:
         columns = problem.design.columns(support)
-        chosen = ss.Problem(columns, problem.y, mu=problem.mu, gamma=problem.gamma, include=range(support.size))
+        chosen = ss.Problem(
+            columns,
+            problem.y,
+            mu=problem.mu,
+            gamma=problem.gamma,
+            include=range(support.size),
+            fit_intercept=False,
+            standardize=False,
+        )
         x[support] = ss.relax(chosen).coef
     return problem.objective(*problem.to_data_units(x))
 
@@ -111,7 +120,7 @@ def _roots(problem: ss.Problem, big_m: bool) -> Result:
     """Both relaxations, and what is screened with the paper's upper bound and with the best one found quickly."""
     relaxation = ss.relax(problem)
     upper = rounded_upper_bound(problem, relaxation.z)
-    theirs, ours = ss.screen(problem, max(upper, relaxation.lower_bound)), ss.screen(problem)
+    theirs, ours = ss.screen(problem, upper_bound=max(upper, relaxation.lower_bound)), ss.screen(problem)
     result = {
         "status": OPTIMAL,
         "n": problem.n_features,

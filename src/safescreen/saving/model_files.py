@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from safescreen import __version__
 from safescreen.estimators import L0LogisticRegression
 from safescreen.saving.record import FORMAT, VERSION, Record, UnusableError
 from safescreen.search.solution import Solution
 
 __all__ = ["FORMAT", "VERSION", "load_model", "save_model"]
+
+
+_OF_ONE_FIT = ("proof", "callback")
+"""Parameters that belong to a fit rather than to the model: where its proof went and who watched it."""
 
 
 def save_model(model: L0LogisticRegression | Solution, path: str | os.PathLike[str]) -> None:
@@ -24,8 +29,8 @@ def save_model(model: L0LogisticRegression | Solution, path: str | os.PathLike[s
     Parameters
     ----------
     model : L0LogisticRegression or Solution
-        A fitted estimator, or what `solve` returned. Of a solution's problem the price, budget, ridge, intercept and
-        standardisation are kept; sample weights and features decided beforehand are not.
+        A fitted estimator, or what `solve` returned. All terms of the problem are kept; the data, sample weights
+        among them, are not.
     path : str or path-like
         Where to write; an existing file is replaced.
 
@@ -86,8 +91,10 @@ def _as_record(model: Any) -> Record:
     if not isinstance(model, L0LogisticRegression):
         raise TypeError(f"model is a {type(model).__name__}, but must be an L0LogisticRegression or a Solution.")
     check_is_fitted(model)
+    model = getattr(model, "best_estimator_", model)  # of a cross-validation the model it chose
+    parameters = model.get_params(deep=False)
     return Record(
-        parameters=model.get_params(deep=False),
+        parameters={name: value for name, value in parameters.items() if name not in _OF_ONE_FIT},
         n_features=model.n_features_in_,
         feature_names=getattr(model, "feature_names_in_", None),
         classes=model.classes_,
@@ -105,11 +112,13 @@ def _as_record(model: Any) -> Record:
 
 def _restore(record: Record) -> L0LogisticRegression:
     """The fitted estimator."""
-    known = set(L0LogisticRegression._get_param_names())
-    if set(record.parameters) != known:
-        wrong = ", ".join(sorted(known ^ set(record.parameters)))
-        raise UnusableError(f"it is damaged (missing or unknown parameters: {wrong})")
-    estimator = L0LogisticRegression(**record.parameters)
+    unknown = sorted(set(record.parameters) - set(L0LogisticRegression._get_param_names()))
+    if unknown:
+        raise UnusableError(
+            f"its parameter{'s' if len(unknown) > 1 else ''} {', '.join(unknown)} came after this safescreen "
+            f"({__version__}): update safescreen"
+        )
+    estimator = L0LogisticRegression(**record.parameters)  # what an older file does not name has its default
     estimator.n_features_in_ = record.n_features
     if record.feature_names is not None:
         estimator.feature_names_in_ = record.feature_names

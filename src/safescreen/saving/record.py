@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen import __version__
+from safescreen.files import write_whole
 from safescreen.search.solution import Solution
 
 FORMAT = "safescreen-model"
@@ -96,21 +96,21 @@ class Record:
         *,
         rel_gap: float = 1e-4,
         time_limit: float | None = None,
+        node_limit: int | None = None,
+        screening: str = "nodes",
         n_threads: int = 1,
         encoding: dict[str, Any] | None = None,
     ) -> Record:
-        """What to keep of a solution: sample weights and features decided beforehand are not."""
+        """What to keep of a solution: all but the data, sample weights among them."""
         problem = solution.problem
         parameters = {
+            **problem.terms.asdict(),
             "class_weight": None,
-            "fit_intercept": problem.fit_intercept,
-            "gamma": problem.gamma,
-            "k": problem.k,
-            "mu": problem.mu if problem.mu > 0.0 else None,
-            "n_threads": n_threads,
             "rel_gap": rel_gap,
-            "standardize": problem.standardize,
             "time_limit": time_limit,
+            "node_limit": node_limit,
+            "screening": screening,
+            "n_threads": n_threads,
             "verbose": 0,
             "warm_start": False,
         }
@@ -150,7 +150,9 @@ class Record:
         """Write the file: it appears complete or not at all."""
         content = self._content()
         document = {"format": FORMAT, "version": VERSION, "sha256": digest(content), **content}
-        _write(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        with write_whole(path) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="\n")
 
     def _content(self) -> dict[str, Any]:
         """All that is stored, in types that JSON has."""
@@ -198,14 +200,19 @@ class Record:
 
 def _plain_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters without NumPy scalars; a dict of class weights becomes pairs, since JSON keys are strings."""
-    plain = {name: _plain(value) for name, value in parameters.items()}
-    if isinstance(plain["class_weight"], dict):
+    plain = {name: _plain(value) for name, value in sorted(parameters.items())}
+    if isinstance(plain.get("class_weight"), dict):
         plain["class_weight"] = [[_plain(key), _plain(value)] for key, value in plain["class_weight"].items()]
     return plain
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    """A value as JSON has it: no NumPy scalars, and lists of features whatever they came in."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Iterable) and not isinstance(value, str | dict):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _plain_labels(classes: npt.NDArray[Any]) -> dict[str, Any]:
@@ -225,19 +232,6 @@ def digest(content: dict[str, Any]) -> str:
     """A checksum of the values rather than the text, so that reformatting a file does no harm."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _write(path: Path, text: str) -> None:
-    """Write next to the target and rename, so that no reader ever sees half a file."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _parsed(path: Path) -> Any:
@@ -278,13 +272,14 @@ def _checked(document: Any) -> dict[str, Any]:
 
 
 def _parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The estimator's parameters, class weights as a dict again."""
-    if not isinstance(parameters.get("class_weight"), list):
-        return parameters
-    try:
-        return {**parameters, "class_weight": dict(parameters["class_weight"])}
-    except (TypeError, ValueError):
-        raise UnusableError("it is damaged (class_weight is no list of pairs)") from None
+    """The estimator's parameters, class weights as a dict again, and features as the tuples that defaults are."""
+    restored = {name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()}
+    if isinstance(restored.get("class_weight"), tuple):
+        try:
+            restored["class_weight"] = dict(restored["class_weight"])
+        except (TypeError, ValueError):
+            raise UnusableError("it is damaged (class_weight is no list of pairs)") from None
+    return restored
 
 
 def _names(content: dict[str, Any]) -> npt.NDArray[np.object_]:

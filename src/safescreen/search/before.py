@@ -12,7 +12,7 @@ from safescreen.relaxation import Root, solve_root
 from safescreen.screening import Screening, record_of
 
 
-def screen(problem: Problem, upper_bound: float | None = None) -> Screening:
+def screen(problem: Problem, *, upper_bound: float | None = None) -> Screening:
     """Prove which features are in no, and which in every optimal model.
 
     Parameters

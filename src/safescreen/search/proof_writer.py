@@ -2,7 +2,7 @@
 
 A node's dual point is the one that belongs to its (sparse) iterate, so storing the iterate is enough; the checker
 computes the point again, and only the bound it finds counts. The file is written in pieces as the search goes, under a
-temporary name, and gets its own name when it is complete. ``docs/certificate-format.md`` describes it.
+temporary name, and gets its own name when it is complete. ``docs/proof-format.md`` describes it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from safescreen.arrays import AnyArray, IndexArray
 from safescreen.kernels.open_nodes import OpenNodes
 from safescreen.kernels.proof_log import ProofLog, empty_log
 from safescreen.problem import Problem
+from safescreen.problem.validation import about
 from safescreen.relaxation import Bound, Fixings, bound_at
 from safescreen.screening import flipped
 from safescreen.search.solution import Solution
@@ -54,7 +55,7 @@ class ProofWriter:
 
     def __init__(self, path: str | os.PathLike[str], problem: Problem) -> None:
         if not isinstance(path, str | os.PathLike):
-            raise TypeError(f"certificate is {path!r}, but must be None or the path of a file to write.")
+            raise about("proof", TypeError(f"proof is {path!r}, but must be None or the path of a file to write."))
         self.path, self.problem = os.fspath(path), problem
         folder, name = os.path.split(self.path)
         self._temporary = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_native_id()}.part")
@@ -63,7 +64,8 @@ class ProofWriter:
                 raise IsADirectoryError(path)
             self._file = zipfile.ZipFile(self._temporary, "w")  # stored, not compressed: dual points are noise
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            raise ValueError(f"certificate is {str(path)!r}, but must name a file in a folder that exists.") from error
+            complaint = f"proof is {str(path)!r}, but must name a file in a folder that exists."
+            raise about("proof", ValueError(complaint)) from error
         self._lock = threading.Lock()
         self._pieces: list[tuple[AnyArray, ...]] = []
         self._nodes, self._chunks, self._size = 0, 0, 0
@@ -107,9 +109,10 @@ class ProofWriter:
         if self._hashing is not None:
             self._hashing.join()
         problem, design = self.problem, self.problem.design
+        terms = {name: getattr(problem, name) for name in problem.terms.names()}
+        decisions = {name: value for name, value in terms.items() if isinstance(value, np.ndarray)}
         arrays: dict[str, AnyArray] = {
-            "include": problem.include,
-            "exclude": problem.exclude,
+            **decisions,
             "constant": np.flatnonzero(design.constant),
             "root_screened": screened.astype(np.int32),
         }
@@ -125,11 +128,7 @@ class ProofWriter:
             "software": f"safescreen {__version__}",
             "n_samples": problem.n_samples,
             "n_features": problem.n_features,
-            "mu": problem.mu,
-            "k": problem.k,
-            "gamma": problem.gamma,
-            "fit_intercept": problem.fit_intercept,
-            "standardize": problem.standardize,
+            **{name: value for name, value in terms.items() if name not in decisions},
             "classes": [value.item() if hasattr(value, "item") else value for value in problem.classes],
             "matrix_form": design.form,
             "fingerprint": problem.fingerprint,

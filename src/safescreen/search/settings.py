@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+from safescreen.problem.validation import about
+
 SCREENINGS = ("none", "root", "nodes")
 
 
@@ -22,15 +24,23 @@ class Settings:
     def checked(self) -> Settings:
         """The same settings, if they make sense."""
         if not (_is_number(self.rel_gap) and 0.0 <= self.rel_gap < 1.0):
-            raise ValueError(f"rel_gap is {self.rel_gap!r}, but must be a number with 0 <= rel_gap < 1.")
+            raise about("rel_gap", ValueError(f"rel_gap is {self.rel_gap!r}, but must be a number >= 0 and < 1."))
         if self.time_limit is not None and not (_is_number(self.time_limit) and self.time_limit >= 0.0):
-            raise ValueError(f"time_limit is {self.time_limit!r}, but must be None or a number of seconds >= 0.")
+            raise about(
+                "time_limit",
+                ValueError(f"time_limit is {self.time_limit!r}, but must be None or a number of seconds >= 0."),
+            )
         if self.node_limit is not None and not (_is_count(self.node_limit) and self.node_limit >= 0):
-            raise ValueError(f"node_limit is {self.node_limit!r}, but must be None or an integer >= 0.")
+            raise about(
+                "node_limit", ValueError(f"node_limit is {self.node_limit!r}, but must be None or an integer >= 0.")
+            )
         if self.screening not in SCREENINGS:
-            raise ValueError(f"screening is {self.screening!r}, but must be one of 'none', 'root' and 'nodes'.")
+            raise about(
+                "screening",
+                ValueError(f"screening is {self.screening!r}, but must be one of 'none', 'root' and 'nodes'."),
+            )
         if not (_is_count(self.n_threads) and self.n_threads >= 1):
-            raise ValueError(f"n_threads is {self.n_threads!r}, but must be an integer >= 1.")
+            raise about("n_threads", ValueError(f"n_threads is {self.n_threads!r}, but must be an integer >= 1."))
         return self
 
 

@@ -25,6 +25,7 @@ from safescreen.search.watch import Callback, Watch
 
 def solve(
     problem: Problem,
+    *,
     rel_gap: float = 1e-4,
     time_limit: float | None = None,
     node_limit: int | None = None,
@@ -32,7 +33,7 @@ def solve(
     n_threads: int = 1,
     warm_start: Any = None,
     progress: bool = False,
-    certificate: str | PathLike[str] | None = None,
+    proof: str | PathLike[str] | None = None,
     callback: Callback | None = None,
 ) -> Solution:
     """Find a provably optimal model, or the best one within the limits and how far from optimal it can be.
@@ -55,7 +56,7 @@ def solve(
         A model whose support is tried first.
     progress : bool, default False
         Show a status line on standard error.
-    certificate : str or path-like, optional
+    proof : str or path-like, optional
         Write a proof to this file, for :func:`safescreen.verify` or any other checker. A search that ends early leaves
         a valid proof of the gap it reached.
     callback : callable, optional
@@ -78,7 +79,7 @@ def solve(
     check_problem(problem)
     candidate = _warm_support(problem, warm_start)
     kernels.warm_up()
-    with Interrupts() as interrupts, Progress(progress) as display, _proof(certificate, problem) as writer:
+    with Interrupts() as interrupts, Progress(progress) as display, _proof(proof, problem) as writer:
         watch = Watch(settings, interrupts, display, callback)
         root = solve_root(problem, max(1e-10, 1e-3 * settings.rel_gap))
         incumbent = first_incumbent(problem, root, watch.expired)
@@ -92,9 +93,9 @@ def solve(
 
 
 @contextmanager
-def _proof(certificate: str | PathLike[str] | None, problem: Problem) -> Iterator[ProofWriter | None]:
+def _proof(path: str | PathLike[str] | None, problem: Problem) -> Iterator[ProofWriter | None]:
     """The proof to write, if any; whatever goes wrong, no unfinished file is left behind."""
-    proof = None if certificate is None else ProofWriter(certificate, problem)
+    proof = None if path is None else ProofWriter(path, problem)
     try:
         yield proof
     except BaseException:

@@ -10,8 +10,8 @@ from collections.abc import Collection
 
 from safescreen.tables.encoding import Encoding, Input, Reading
 from safescreen.tables.preparing import Prepared, is_missing, prepare, target_labels
-from safescreen.tables.source import Source, check_readable, kind_of
-from safescreen.tables.table import Table, count, default_names, listed, nearest
+from safescreen.tables.source import Source, kind_of
+from safescreen.tables.table import Table, default_names
 
 __all__ = [
     "Encoding",
@@ -20,13 +20,9 @@ __all__ = [
     "Reading",
     "Source",
     "Table",
-    "check_readable",
     "column_names",
-    "count",
     "default_names",
     "is_missing",
-    "listed",
-    "nearest",
     "prepare",
     "read_table",
     "target_labels",

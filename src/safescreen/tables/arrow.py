@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from safescreen.tables.source import Source
-from safescreen.tables.table import Table, Texts, listed
+from safescreen.tables.table import Table, Texts, duplicates, spread
+from safescreen.text import listed
 
 _INDEX_COLUMN = re.compile(r"__index_level_\d+__")  # what pandas calls the index it stores
 
@@ -28,29 +29,24 @@ def read_arrow(source: Source, kind: str) -> Table:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         reason = " ".join(str(error).split()).partition(". ")[0].rstrip(".")
         raise ValueError(f"{source.name} is truncated or damaged ({reason}).") from None
-    chosen = [j for j, name in enumerate(table.column_names) if not _INDEX_COLUMN.fullmatch(name)]
-    names = [str(table.column_names[j]) for j in chosen]
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
+    table = table.select([j for j, name in enumerate(table.column_names) if not _INDEX_COLUMN.fullmatch(name)])
+    names = table.column_names
+    twice = duplicates(names)
+    if twice:
         raise ValueError(f"{source.name} has more than one column named {listed(twice)}: rename them.")
-    matrix = np.full((table.num_rows, len(chosen)), np.nan, order="F")
-    texts: dict[int, Texts] = {}
-    for place, j in enumerate(chosen):
-        numbers = _numbers(table.column(j))
-        if numbers is None:
-            texts[place] = _texts(table.column(j))
-        else:
-            matrix[:, place] = numbers
     if table.num_rows == 0:
         raise ValueError(f"{source.name} has columns but no rows of data.")
-    return Table(source.name, names, True, matrix, texts)
+    textual = [j for j, column in enumerate(table.schema) if not _is_numeric(column.type)]
+    texts = {j: _texts(table.column(j)) for j in textual}
+    numbers = table.drop_columns([names[j] for j in textual]).to_pandas(ignore_metadata=True)
+    return Table(source.name, names, True, spread(numbers.to_numpy(np.float64, copy=True), textual), texts)
 
 
 def _read(content: Any, kind: str) -> Any:
     if kind == "parquet":
         import pyarrow.parquet as pq
 
-        return pq.read_table(content)
+        return pq.read_table(content, use_threads=False)  # threads may keep all columns of a wide file at once
     import pyarrow as pa
 
     start = content.read(6)
@@ -58,20 +54,11 @@ def _read(content: Any, kind: str) -> Any:
     return (pa.ipc.open_file if start == b"ARROW1" else pa.ipc.open_stream)(content).read_all()
 
 
-def _numbers(column: Any) -> Any:
-    """The values as float64 with NaN for null, or None for a column that is not numeric."""
-    import pyarrow as pa
+def _is_numeric(kind: Any) -> bool:
+    from pyarrow import types
 
-    kind = column.type
-    if pa.types.is_null(kind):
-        return np.nan
-    if pa.types.is_boolean(kind):
-        column = column.cast(pa.int8())
-    elif pa.types.is_decimal(kind):
-        column = column.cast(pa.float64())
-    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        return None
-    return column.to_numpy()
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(test(kind) for test in tests)
 
 
 def _texts(column: Any) -> Texts:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from safescreen.tables.table import Table, count, listed, nearest
+from safescreen.tables.table import Table
+from safescreen.text import count, listed, nearest
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -23,33 +24,15 @@ IMPUTATIONS = ("median",)
 
 @dataclass(frozen=True)
 class Reading:
-    """What the user says about the columns of a file.
+    """What the user says about a file; columns are given by name or index."""
 
-    Attributes
-    ----------
-    target : str, optional
-        The column with the labels, by name or index; archives and SVMlight files have labels of their own.
-    weights : str, optional
-        The column with sample weights.
-    exclude : tuple of str
-        Columns, or indicators of one category, that are no features.
-    impute : {"median"}, optional
-        Fill missing numbers with the column's median, and missing categories with the most frequent one.
-    one_hot : bool
-        Whether columns of text become one indicator per category (one in all if there are two).
-    drop_missing : bool
-        Whether rows with missing values are left out.
-    header : bool, optional
-        Whether a text file's first row has names; by default that is found out.
-    """
-
-    target: str | None = None
-    weights: str | None = None
-    exclude: tuple[str, ...] = ()
-    impute: str | None = None
-    one_hot: bool = False
-    drop_missing: bool = False
-    header: bool | None = None
+    target: str | None = None  # the labels; archives and SVMlight files have labels of their own
+    weights: str | None = None  # sample weights
+    exclude: tuple[str, ...] = ()  # columns, or indicators of one category, that are no features
+    impute: str | None = None  # "median" for missing numbers means the most frequent category for missing texts
+    one_hot: bool = False  # columns of text become one indicator per category, or one in all if there are two
+    drop_missing: bool = False  # rows with missing values are left out
+    header: bool | None = None  # whether a text file's first row has names, None to find out
 
     def checked(self) -> Reading:
         """The same, if it makes sense."""
@@ -80,33 +63,15 @@ class Input:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How features are made from the columns of a file.
+    """How features are made from the columns of a file."""
 
-    Attributes
-    ----------
-    inputs : tuple of Input
-        One per feature.
-    named : bool
-        Whether columns are found by name.
-    n_columns : int
-        Number of columns of the training file.
-    asides : tuple of int
-        Positions of its columns for target and weights, which new files need not have.
-    categories : dict
-        All categories of the columns that became indicators, by column.
-    first_index : int, optional
-        What an SVMlight file called its first column.
-    reading : Reading
-        What the user said about the training file.
-    """
-
-    inputs: tuple[Input, ...]
-    named: bool
-    n_columns: int
-    asides: tuple[int, ...] = ()
-    categories: dict[str, list[str]] = field(default_factory=dict)
-    first_index: int | None = None
-    reading: Reading = field(default_factory=Reading)
+    inputs: tuple[Input, ...]  # one per feature
+    named: bool  # whether columns are found by name
+    n_columns: int  # of the training file
+    asides: tuple[int, ...] = ()  # positions of its target and weights, which new files need not have
+    categories: dict[str, list[str]] = field(default_factory=dict)  # all of a column that became indicators
+    first_index: int | None = None  # what an SVMlight file called its first column
+    reading: Reading = field(default_factory=Reading)  # what the user said about the training file
 
     @property
     def names(self) -> list[str]:
@@ -124,31 +89,22 @@ class Encoding:
         return replace(self, inputs=tuple(self.inputs[int(j)] for j in features))
 
     def apply(self, table: Table) -> tuple[Any, BoolArray]:
-        """The features of a table, and in which rows one of them is missing.
-
-        Returns
-        -------
-        matrix : ndarray or SciPy sparse matrix
-            One column per feature; NaN where a value is missing and nothing fills it.
-        missing : ndarray of bool
-            Rows with NaN.
-        """
+        """One column per feature, NaN where a value is missing and nothing fills it, and the rows with NaN."""
         positions = self._locate(table)
         self._refuse_text(table, positions)
         if sparse.issparse(table.matrix):
             return _sparse_columns(table, positions), np.zeros(table.n_rows, dtype=np.bool_)
         if any(source.category is not None for source in self.inputs):
-            matrix = np.empty((table.n_rows, len(self.inputs)))
-            for j, (source, place) in enumerate(zip(self.inputs, positions.tolist(), strict=True)):
-                matrix[:, j] = _feature(table, place, source)
+            places = zip(self.inputs, positions.tolist(), strict=True)
+            matrix = np.column_stack([_feature(table, place, source) for source, place in places])
         else:
             matrix = _dense_columns(table.matrix, positions)
         gaps = columns_with_gaps(matrix)
-        if any(self.inputs[j].fill is not None for j in gaps):
+        fillable = [j for j in gaps if self.inputs[j].fill is not None]
+        if fillable:
             matrix = np.array(matrix)
-            for j in gaps:
-                if self.inputs[j].fill is not None:
-                    matrix[np.isnan(matrix[:, j]), j] = self.inputs[j].fill
+        for j in fillable:
+            matrix[np.isnan(matrix[:, j]), j] = self.inputs[j].fill
         return matrix, np.asarray(np.isnan(matrix[:, gaps]).any(axis=1), dtype=np.bool_)
 
     def strangers(self, table: Table) -> list[str]:
@@ -188,11 +144,8 @@ class Encoding:
         return np.array([places[source.column] for source in self.inputs], dtype=np.int64)
 
     def _refuse_text(self, table: Table, positions: npt.NDArray[np.int64]) -> None:
-        wrong = [
-            place
-            for source, place in zip(self.inputs, positions.tolist(), strict=True)
-            if source.category is None and place in table.texts
-        ]
+        places = zip(self.inputs, positions.tolist(), strict=True)
+        wrong = [place for source, place in places if source.category is None and place in table.texts]
         if wrong:
             raise ValueError(
                 f"{table.source} has text where the model needs numbers, in {examples(table, wrong)}: correct the data."
@@ -200,15 +153,9 @@ class Encoding:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for the model file."""
-        return {
-            "inputs": [_without_none(asdict(source)) for source in self.inputs],
-            "named": self.named,
-            "n_columns": self.n_columns,
-            "asides": list(self.asides),
-            "categories": self.categories,
-            "first_index": self.first_index,
-            "reading": {**asdict(self.reading), "exclude": list(self.reading.exclude)},
-        }
+        inputs = [asdict(source) for source in self.inputs]
+        told = [{name: value for name, value in source.items() if value is not None} for source in inputs]
+        return {**asdict(self), "inputs": told}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Encoding:
@@ -227,17 +174,17 @@ class Encoding:
 
 def examples(table: Table, places: Sequence[int]) -> str:
     """Columns with one of their texts each."""
+    unique = list(dict.fromkeys(places))
     shown = []
-    for place in list(dict.fromkeys(places))[:5]:
+    for place in unique[:5]:
         example = next((value for value in table.texts[place].tolist() if value is not None), "")
         shown.append(f"{table.names[place]!r} (such as {_shortened(example)!r})")
-    total = len(set(places))
-    more = f" and {total - len(shown)} more" if total > len(shown) else ""
-    return f"{'column' if total == 1 else 'columns'} {', '.join(shown)}{more}"
+    more = f" and {len(unique) - 5} more" if len(unique) > 5 else ""
+    return f"{'column' if len(unique) == 1 else 'columns'} {', '.join(shown)}{more}"
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= 20 else text[:17] + "..."
+    return text if len(text) <= 20 else f"{text[:17]}..."
 
 
 def _feature(table: Table, place: int, source: Input) -> npt.NDArray[np.float64]:
@@ -279,7 +226,3 @@ def columns_with_gaps(matrix: npt.NDArray[Any]) -> list[int]:
     with np.errstate(invalid="ignore", over="ignore"):
         suspects = np.flatnonzero(np.isnan(matrix.sum(axis=0)))
     return [int(j) for j in suspects if np.isnan(matrix[:, j]).any()]
-
-
-def _without_none(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

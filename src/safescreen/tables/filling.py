@@ -65,21 +65,11 @@ class CategoryGaps(NamedTuple):
 
 @dataclass(frozen=True)
 class Gaps:
-    """The missing values of a matrix, filled or to be filled; their number is its length.
+    """The missing values of a matrix, filled or to be filled; their number is its length."""
 
-    Attributes
-    ----------
-    numbers : SciPy sparse array of bool
-        The cells of the matrix where a number is missing.
-    categories : tuple of CategoryGaps
-        The columns where a category is missing.
-    fills : ndarray
-        What fills the gaps of each feature.
-    """
-
-    numbers: Any
-    categories: tuple[CategoryGaps, ...]
-    fills: FloatArray
+    numbers: Any  # a sparse array of bool: the cells where a number is missing
+    categories: tuple[CategoryGaps, ...]  # the columns where a category is missing
+    fills: FloatArray  # what fills the gaps of each feature
 
     def __len__(self) -> int:
         return int(self.numbers.nnz) + sum(int(column.missing.sum()) for column in self.categories)

@@ -13,7 +13,9 @@ from scipy import sparse
 
 from safescreen.tables.encoding import BoolArray, Encoding, Input, Reading, columns_with_gaps, examples
 from safescreen.tables.filling import CategoryGaps, Gaps, coded, medians, most_frequent
-from safescreen.tables.table import Table, count, default_names, listed, nearest
+from safescreen.tables.layout import parsed_number
+from safescreen.tables.table import Table, default_names, whole
+from safescreen.text import count, listed, nearest
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _MANY = 20  # categories of which a column may always have so many
@@ -22,30 +24,14 @@ _DEFAULT_LABELS = "y"
 
 @dataclass(frozen=True)
 class Prepared:
-    """Data ready for a problem.
+    """Data ready for a problem."""
 
-    Attributes
-    ----------
-    X : ndarray or SciPy sparse matrix
-        Features.
-    y : ndarray
-        Labels.
-    weights : ndarray, optional
-        Sample weights.
-    encoding : Encoding
-        How the features were made.
-    notes : tuple of str
-        What a user should know about it.
-    gaps : Gaps, optional
-        The values that were missing and are filled, so that each fold of a cross-validation can fill its own.
-    """
-
-    X: Any
-    y: npt.NDArray[Any]
-    weights: npt.NDArray[np.float64] | None
-    encoding: Encoding
-    notes: tuple[str, ...] = ()
-    gaps: Gaps | None = None
+    X: Any  # features, dense or sparse
+    y: npt.NDArray[Any]  # labels
+    weights: npt.NDArray[np.float64] | None  # of the samples
+    encoding: Encoding  # how the features were made
+    notes: tuple[str, ...] = ()  # what a user should know about it
+    gaps: Gaps | None = None  # the filled values, so that each fold of a cross-validation can fill its own
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -118,8 +104,7 @@ def _find_labels(table: Table, reading: Reading) -> tuple[npt.NDArray[Any], int 
     place = table.find(target, "--target")
     if place in table.texts:
         return _parsed_labels(table.texts[place]), place
-    values = table.matrix[:, [place]].toarray().ravel() if sparse.issparse(table.matrix) else table.matrix[:, place]
-    return _whole(np.asarray(values)), place
+    return whole(table.numbers(place)), place
 
 
 def _no_target(table: Table) -> str:
@@ -130,28 +115,21 @@ def _no_target(table: Table) -> str:
 
 
 def _parsed_labels(values: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
-    """Labels read as text: whole numbers, numbers or words."""
-    words = values.tolist()
-    if any(word is None for word in words):
-        present = _parsed_labels(np.array([word for word in words if word is not None], dtype=object))
-        filled = np.full(len(words), None, dtype=object)
-        filled[[word is not None for word in words]] = present.tolist()
-        return filled
+    """Labels read as text: whole numbers, numbers or words, None where one is missing."""
+    present = np.array([value is not None for value in values.tolist()])
+    words = values[present].tolist()
     if words and all(_WHOLE.fullmatch(word) for word in words):
-        return np.array([int(word) for word in words], dtype=np.int64)
-    try:
-        if any("_" in word for word in words):
-            raise ValueError
-        return _whole(np.array([float(word) for word in words]))
-    except ValueError:
-        return np.array(words, dtype=np.str_)
-
-
-def _whole(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Whole numbers as integers, so that labels look as they did in the file."""
-    if values.dtype.kind != "f" or not np.isfinite(values).all() or (values != np.floor(values)).any():
-        return values
-    return values.astype(np.int64) if np.abs(values).max(initial=0.0) < 2**53 else values
+        labels = np.array([int(word) for word in words], dtype=np.int64)
+    else:
+        try:
+            labels = whole(np.array([parsed_number(word) for word in words]))
+        except ValueError:
+            labels = np.array(words, dtype=np.str_)
+    if present.all():
+        return labels
+    filled = np.full(values.size, None, dtype=object)
+    filled[present] = labels.tolist()
+    return filled
 
 
 def is_missing(labels: npt.NDArray[Any]) -> BoolArray:
@@ -173,8 +151,7 @@ def _find_weights(
         raise ValueError(f"--weights and --target are both {table.names[place]!r}, but must be two columns.")
     if place in table.texts:
         raise ValueError(f"--weights is {reading.weights!r}, but that column holds text: numbers >= 0 are needed.")
-    column = table.matrix[:, [place]].toarray().ravel() if sparse.issparse(table.matrix) else table.matrix[:, place]
-    weights = np.asarray(column, dtype=np.float64)
+    weights = np.asarray(table.numbers(place), dtype=np.float64)
     negative = weights[weights < 0.0]
     if negative.size:
         raise ValueError(
@@ -287,7 +264,7 @@ def _rows_without(table: Table, reading: Reading, what: str, values: npt.NDArray
 
 def _settled(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Labels in a type of their own, now that none is missing."""
-    return np.array(labels.tolist()) if labels.dtype.kind == "O" else _whole(labels)
+    return np.array(labels.tolist()) if labels.dtype.kind == "O" else whole(labels)
 
 
 def _filled(table: Table, encoding: Encoding, matrix: Any) -> tuple[Encoding, Any, Gaps]:

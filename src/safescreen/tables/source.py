@@ -14,13 +14,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from safescreen.tables.table import nearest
+from safescreen.files import check_readable
 
 STANDARD_INPUT = "-"
 FORMATS = "CSV, TSV, Parquet, Arrow, Feather, .npz and SVMlight files (also compressed by gzip, bzip2 or xz)"
 
 _COMPRESSIONS: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ\x00", lzma))
 _COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz")
+_TABLES = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"PK\x03\x04": "npz"}
+_NO_TABLES: dict[str, tuple[bytes, ...]] = {
+    "a single NumPy array: save X and y together with numpy.savez": (b"\x93NUMPY",),
+    "a Feather file of the old version 1: write it again": (b"FEA1",),
+    "an old Excel workbook: save it as CSV": (b"\xd0\xcf\x11\xe0",),
+    "JSON: save it as CSV": (b"{", b"["),
+    "a web page or XML: save it as CSV": (b"<!doctype", b"<html", b"<?xml"),
+    "an ARFF file: save it as CSV": (b"@relation", b"%"),
+}
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 _HEAD = 65536
 
@@ -73,53 +82,27 @@ class Source:
         return Path(self.path).open("rb") if self._content is None else io.BytesIO(self._content)
 
 
-def check_readable(path: Path) -> None:
-    """One sentence for files that are not there."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder, but a file with data is needed.")
-    if not path.exists():
-        folder = path.parent
-        names = [entry.name for entry in folder.iterdir() if entry.is_file()] if folder.is_dir() else []
-        similar = nearest(path.name, names, cutoff=0.75)
-        hint = f": did you mean {str(folder / similar)!r}?" if similar else "."
-        raise ValueError(f"{path} does not exist{hint}")
-
-
 def kind_of(source: Source) -> str:
     """The format by content rather than by name: ``"text"``, ``"npz"``, ``"parquet"`` or ``"arrow"``."""
     head = source.head
     if not head.strip():
         raise ValueError(f"{source.name} is empty, but rows with a target and features are needed.")
-    for magic, kind in (
-        (b"PAR1", "parquet"),
-        (b"ARROW1", "arrow"),
-        (b"\xff\xff\xff\xff", "arrow"),
-        (b"PK\x03\x04", "npz"),
-    ):
+    for magic, kind in _TABLES.items():
         if head.startswith(magic):
             return kind
-    _refuse_other_formats(source, head)
+    _refuse_others(source, head)
     return "text"
 
 
-def _refuse_other_formats(source: Source, head: bytes) -> None:
+def _refuse_others(source: Source, head: bytes) -> None:
+    """Say what a file is that is no table, where its content tells."""
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:16].lower()
-    other = None
-    if head.startswith(b"\x93NUMPY"):
-        other = "a single NumPy array: save X and y together with numpy.savez"
-    elif head.startswith(b"FEA1"):
-        other = "a Feather file of the old version 1: write it again"
-    elif head.startswith(b"\xd0\xcf\x11\xe0"):
-        other = "an old Excel workbook: save it as CSV"
-    elif start.startswith((b"{", b"[")):
-        other = "JSON: save it as CSV"
-    elif start.startswith((b"<!doctype", b"<html", b"<?xml")):
-        other = "a web page or XML: save it as CSV"
-    elif start.startswith((b"@relation", b"%")):
-        other = "an ARFF file: save it as CSV"
-    elif source.suffix in (".parquet", ".pq", ".feather", ".arrow", ".npz"):
+    other = next(
+        (what for what, magic in _NO_TABLES.items() if head.startswith(magic) or start.startswith(magic)), None
+    )
+    if other is None and source.suffix in (".parquet", ".pq", ".feather", ".arrow", ".npz"):
         other = f"no {source.suffix} file at all, or it is damaged"
-    elif b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if other is None and b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         other = "a binary file of an unknown kind"
     if other is not None:
         raise ValueError(f"{source.name} is {other}; {FORMATS} can be read.")

@@ -1,21 +1,20 @@
-"""SVMlight (LIBSVM) files: one row per line, ``label index:value index:value ... # comment``."""
+"""SVMlight (LIBSVM) files through scikit-learn: one row per line, ``label index:value index:value ... # comment``."""
 
 from __future__ import annotations
 
-import io
 import re
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
-
+from safescreen.tables.layout import is_number
 from safescreen.tables.source import Source
-from safescreen.tables.table import Table, default_names
+from safescreen.tables.table import Table, default_names, whole
 
 LABELS = "y"
 SUFFIXES = (".svm", ".svmlight", ".libsvm")
 
 _FIRST_LINE = re.compile(r"\s*[-+\w.]+(\s+qid:\d+)?(\s+\d+:[^\s,;]+)+\s*(#.*)?$")
-_QUERY = re.compile(r"\bqid:\S+")
-_ENTRIES_AT_ONCE = 1_000_000
+_MOST_COLUMNS = 20_000_000  # beyond that, an index is a mistake, and the names alone would fill the memory
 
 
 def looks_like_svmlight(source: Source) -> bool:
@@ -28,93 +27,63 @@ def looks_like_svmlight(source: Source) -> bool:
 
 
 def read_svmlight(source: Source, first_index: int | None = None) -> Table:
-    """Read a sparse matrix and its labels.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    first_index : {0, 1}, optional
-        What the first column is called. By default it is 0 if the file has that index anywhere, else 1.
-    """
+    """Read a sparse matrix and its labels; the first column is called 0 if the file has that index anywhere, else 1."""
     from scipy import sparse
 
-    columns, values, starts, labels = _read_entries(source)
-    smallest = int(columns.min()) if columns.size else 1
+    entries, labels = _load(source)
+    if labels.size == 0:
+        raise ValueError(f"{source.name} is empty, but rows with a label and features are needed.")
+    smallest, largest = (int(entries.indices.min()), int(entries.indices.max())) if entries.nnz else (1, 1)
     if first_index is None:
         first_index = 0 if smallest == 0 else 1
     if smallest < first_index:
         raise ValueError(f"{source.name} has the index {smallest}, but the model's data began with {first_index}.")
-    width = int(columns.max()) - first_index + 1 if columns.size else 1
-    matrix = sparse.csr_array((values, columns - first_index, starts), shape=(labels.size, width))
-    matrix.sum_duplicates()
+    if largest > _MOST_COLUMNS:
+        raise ValueError(f"{source.name} has the index {largest:,}, but at most {_MOST_COLUMNS:,} can be used.")
+    width = largest - first_index + 1
+    shifted = (entries.data, entries.indices - first_index, entries.indptr)
+    matrix = sparse.csr_array(shifted, shape=(labels.size, width))
     names = default_names(width, first_index)
-    return Table(source.name, names, False, matrix, arrays={LABELS: labels}, first_index=first_index)
+    return Table(source.name, names, False, matrix, arrays={LABELS: whole(labels)}, first_index=first_index)
 
 
-def _read_entries(source: Source) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Column indices, values, where each row starts, and the labels."""
-    pieces: list[np.ndarray] = []
-    lengths: list[int] = []
-    tokens: list[str] = []
-    with source.open() as raw, io.TextIOWrapper(raw, encoding="utf-8", errors="replace") as text:
-        for number, line in enumerate(text, 1):
-            row = line.partition("#")[0].strip()
-            if not row:
-                continue
-            if "qid:" in row:
-                row = _QUERY.sub("", row)
-            fields = row.replace(":", " ").split()
-            entries = row.count(":")
-            if len(fields) != 2 * entries + 1:
-                raise _wrong(source, number, "'label index:value index:value ...' is needed")
-            lengths.append(entries)
-            tokens += fields
-            if len(tokens) > _ENTRIES_AT_ONCE:
-                pieces.append(_numbers(source, tokens))
-                tokens = []
-    pieces.append(_numbers(source, tokens))
-    if not lengths:
-        raise ValueError(f"{source.name} is empty, but rows with a label and features are needed.")
-    return _split(source, np.concatenate(pieces), np.array(lengths))
+def _load(source: Source) -> tuple[Any, Any]:
+    """The matrix with the indices of the file, and the labels."""
+    from sklearn.datasets import load_svmlight_file
 
-
-def _numbers(source: Source, tokens: list[str]) -> np.ndarray:
     try:
-        return np.fromiter(map(float, tokens), np.float64, count=len(tokens))
-    except ValueError:
-        raise _find_wrong_number(source) from None
+        with source.open() as stream:
+            matrix, labels = load_svmlight_file(stream, zero_based=True)
+    except OverflowError:
+        raise _wrong_line(source, "an index is too large") from None
+    except ValueError as error:
+        raise _wrong_line(source, str(error)) from None
+    return matrix, labels
 
 
-def _split(
-    source: Source, numbers: np.ndarray, lengths: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Labels, indices and values from the numbers in their order."""
-    starts = np.concatenate(([0], np.cumsum(lengths)))
-    is_label = np.zeros(numbers.size, dtype=bool)
-    is_label[2 * starts[:-1] + np.arange(lengths.size)] = True
-    rest = numbers[~is_label]
-    indices, values = rest[0::2], rest[1::2]
-    if not ((indices >= 0) & (indices == np.floor(indices)) & (indices < 2**31)).all():
-        wrong = indices[~((indices >= 0) & (indices == np.floor(indices)) & (indices < 2**31))][0]
-        raise ValueError(f"{source.name} has the index {wrong:g}, but indices must be integers >= 0.")
-    labels = numbers[is_label]
-    if (labels == np.floor(labels)).all() and np.abs(labels).max() < 2**53:
-        labels = labels.astype(np.int64)
-    return indices.astype(np.int64), values, starts, labels
+def _wrong_line(source: Source, reason: str) -> ValueError:
+    """The sentence about the first line with a mistake; the reason does where no mistake is found."""
+    with source.open() as stream:
+        for number, line in enumerate(stream, 1):
+            mistake = _mistake(line.partition(b"#")[0].decode("utf-8", errors="replace").split())
+            if mistake:
+                return ValueError(f"{source.name} is not in SVMlight format in line {number}: {mistake}.")
+    return ValueError(f"{source.name} is not in SVMlight format ({reason}).")
 
 
-def _find_wrong_number(source: Source) -> ValueError:
-    """The sentence about the first field that is not a number."""
-    with source.open() as raw, io.TextIOWrapper(raw, encoding="utf-8", errors="replace") as text:
-        for number, line in enumerate(text, 1):
-            for field in _QUERY.sub("", line.partition("#")[0]).replace(":", " ").split():
-                try:
-                    float(field)
-                except ValueError:
-                    return _wrong(source, number, f"{field!r} is not a number")
-    raise AssertionError("All fields are numbers after all.")
-
-
-def _wrong(source: Source, line: int, what: str) -> ValueError:
-    return ValueError(f"{source.name} is not in SVMlight format in line {line}: {what}.")
+def _mistake(words: Sequence[str]) -> str:
+    """What is wrong with the words of a line, empty if nothing is."""
+    label, *entries = words or ["0"]
+    previous = -1
+    for entry in (word for word in entries if not word.startswith("qid:")):
+        index, colon, value = entry.partition(":")
+        if not colon:
+            return "'label index:value index:value ...' is needed"
+        if not (index.isascii() and index.isdigit()) or int(index) >= 2**31:
+            return f"it has the index {index}, but indices must be integers from 0 to {_MOST_COLUMNS:,}"
+        if int(index) <= previous:
+            return f"the index {index} follows {previous}, but indices must increase"
+        previous = int(index)
+        if not is_number(value):
+            return f"{value!r} is not a number"
+    return "" if is_number(label) else f"{label!r} is not a number"

@@ -1,52 +1,39 @@
-"""CSV and its relatives, with the standard library and NumPy alone: what kind of text it is, and the table."""
+"""CSV and its relatives through pandas, which is loaded only when such a file is read."""
 
 from __future__ import annotations
 
 import csv
-import io
-import math
-from collections import Counter
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from safescreen.tables.columns import MISSING, FloatArray, Layout, is_blank, open_lines, read_columns, split_fields
+from safescreen.tables.layout import MISSING, Layout, find_layout, parsed_number, refuse_ragged
 from safescreen.tables.source import Source
-from safescreen.tables.table import Table, Texts, default_names, listed
+from safescreen.tables.table import FloatArray, Table, Texts, default_names, spread
 
 _BOOLEANS = {"true": 1.0, "false": 0.0}
-_DELIMITERS = "\t;,"
-_SAMPLE_ROWS = 20
+_EXACT_BY_DEFAULT = (3, 1)  # pandas from then on warns about asking for exact numbers, earlier ones need to be asked
 
 
 def read_text(source: Source, header: bool | None = None, labels: Collection[str] = ()) -> Table:
-    """Read a delimited text file.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    header : bool, optional
-        Whether the first row has names; by default that is found out.
-    labels : collection of str
-        Columns, by name or index, to be kept as text even if they look like numbers, because what they mean is not
-        a quantity.
-    """
+    """Read a delimited text file; `labels` are columns kept as text, since what they mean is not a quantity."""
     with _clear_errors(source):
-        layout = _find_layout(source, header)
-        kept = _positions(layout, labels)
-        matrix, texts = read_columns(source, layout, kept)
-    if matrix.shape[0] == 0:
+        layout = find_layout(source, header)
+        kept = layout.positions(labels)
+        frame = _read_frame(source, layout, kept)
+    if frame.shape[0] == 0:
         raise ValueError(f"{source.name} has a header but no rows of data.")
-    return _make_table(source, layout, matrix, texts, kept)
+    matrix, texts = _columns(frame, kept)
+    return _named_table(source, layout, matrix, texts)
 
 
 def read_names(source: Source) -> list[str]:
     """The column names alone, for those who cannot wait for the rest."""
     with _clear_errors(source):
-        return _find_layout(source, None).names or []
+        return find_layout(source, None).names or []
 
 
 @contextmanager
@@ -64,119 +51,85 @@ def _clear_errors(source: Source) -> Iterator[None]:
         raise ValueError(f"{source.name} cannot be read as delimited text ({error}).") from None
 
 
-# --- what kind of text file it is
+def _read_frame(source: Source, layout: Layout, kept: set[int]) -> Any:
+    """All columns, named by their positions: numbers where a column has nothing else, text as it is in the file."""
+    import pandas as pd
+
+    exact = tuple(map(int, pd.__version__.split(".")[:2])) >= _EXACT_BY_DEFAULT
+    with source.open() as stream, warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+        try:
+            frame = pd.read_csv(
+                stream,
+                sep=layout.delimiter,
+                encoding=layout.encoding,
+                header=None if layout.names is None else 0,
+                names=range(layout.n_columns),
+                index_col=False,
+                dtype=dict.fromkeys(kept, str),
+                na_values=list(MISSING),
+                keep_default_na=False,
+                skipinitialspace=True,
+                low_memory=False,  # or the type of a column would be decided piece by piece
+                float_precision=None if exact else "round_trip",
+            )
+        except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+            reason = str(error).rpartition("C error: ")[2].strip()
+            if "EOF inside string" not in reason:
+                refuse_ragged(source, layout)
+            raise ValueError(
+                f"{source.name} cannot be read as delimited text ({reason}): close all quotation marks, and give every "
+                "row the same number of fields."
+            ) from None
+    if frame.iloc[:, -1].isna().any():
+        refuse_ragged(source, layout)  # pandas fills up a row that is too short
+    return frame
 
 
-def _find_layout(source: Source, header: bool | None) -> Layout:
-    encoding = "utf-16" if source.head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    delimiter = _find_delimiter(source, encoding)
-    with open_lines(source, encoding) as lines:
-        sample = list(islice((row for row in split_fields(lines, delimiter) if not is_blank(row)), _SAMPLE_ROWS))
-    if not sample:
-        raise ValueError(f"{source.name} is empty, but rows with a target and features are needed.")
-    first, rest = [field.strip() for field in sample[0]], sample[1:]
-    if header is None:
-        header = _looks_like_header(first, rest)
-    if not header:
-        return Layout(encoding, delimiter, None, len(first))
-    if rest and len(rest[0]) == len(first) + 1:
-        trailing = all(not row[-1].strip() for row in rest)
-        first = [*first, ""] if trailing else ["", *first]  # or the rows start with names, as R writes them
-    _refuse_duplicates(source, first)
-    return Layout(encoding, delimiter, first, len(first))
+def _columns(frame: Any, kept: set[int]) -> tuple[FloatArray, dict[int, Texts]]:
+    """Columns of numbers and columns of text."""
+    textual = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf" or j in kept]
+    matrix = spread(frame.drop(columns=textual).to_numpy(np.float64, copy=True), textual)
+    texts: dict[int, Texts] = {}
+    for j in textual:
+        fields = [_field(value) for value in frame[j].tolist()]
+        values = None if j in kept else _numbers(fields)
+        if values is None:
+            texts[j] = np.array(fields, dtype=object)
+        else:
+            matrix[:, j] = values
+    return matrix, texts
 
 
-def _find_delimiter(source: Source, encoding: str) -> str:
-    """Tab, semicolon or comma: the one that splits the first lines into equally many fields."""
-    with source.open() as raw, io.TextIOWrapper(raw, encoding=encoding, newline="") as text:
-        lines = [line for line in islice(text, _SAMPLE_ROWS) if line.strip()] or [""]
-    counts = {delimiter: [_count_outside_quotes(line, delimiter) for line in lines] for delimiter in _DELIMITERS}
-    for delimiter, found in counts.items():
-        if len(set(found)) == 1 and found[0] > 0:
-            return delimiter
-    return max(reversed(_DELIMITERS), key=lambda delimiter: counts[delimiter][0])
+def _field(value: Any) -> str | None:
+    """What stands in the file without white space around it, None if that means a missing value."""
+    field = "" if value != value else str(value).strip()
+    return None if field in MISSING else field
 
 
-def _count_outside_quotes(line: str, delimiter: str) -> int:
-    return line.count(delimiter) if '"' not in line else sum(part.count(delimiter) for part in line.split('"')[::2])
+def _numbers(fields: Sequence[str | None]) -> FloatArray | None:
+    """Numbers that pandas leaves alone: true and false, huge ones, odd white space; None if there is anything else."""
+    words = {field for field in fields if field is not None}
+    if all(word.lower() in _BOOLEANS for word in words):
+        known = {word: _BOOLEANS[word.lower()] for word in words}
+    else:
+        try:
+            known = {word: parsed_number(word) for word in words}
+        except ValueError:
+            return None
+    return np.array([np.nan if field is None else known[field] for field in fields])
 
 
-def _looks_like_header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row holds names.
-
-    It does if none of its fields is a number, if one of them is not a number but those below are, or if it counts the
-    columns, which is what frames without names write.
-    """
-    texts = [j for j, field in enumerate(first) if not (_is_number(field) or field in MISSING)]
-    if len(texts) == sum(field != "" for field in first):
-        return True
-    if len(first) > 2 and list(first) == [str(j) for j in range(len(first))]:
-        return True
-    below = [row for row in rest if len(row) == len(first)]
-    return any(_all_numbers([row[j].strip() for row in below]) for j in texts)
-
-
-def _all_numbers(fields: Sequence[str]) -> bool:
-    present = [field for field in fields if field not in MISSING]
-    return bool(present) and all(_is_number(field) for field in present)
-
-
-def _is_number(field: str) -> bool:
-    if "_" in field:
-        return False
-    try:
-        return not math.isnan(float(field))
-    except ValueError:
-        return False
-
-
-def _refuse_duplicates(source: Source, names: Sequence[str]) -> None:
-    twice = [name for name, times in Counter(names).items() if name and times > 1]
-    if twice:
-        raise ValueError(
-            f"{source.name} has more than one column named {listed(twice)}: rename them, or remove the header and use "
-            "indices."
-        )
-
-
-def _positions(layout: Layout, wanted: Collection[str]) -> set[int]:
-    """Where those of the wanted columns are that exist; who needs the others will say so."""
-    positions = set()
-    for column in wanted:
-        if layout.names is not None and column in layout.names:
-            positions.add(layout.names.index(column))
-        elif column.lstrip("+-").isdigit() and -layout.n_columns <= int(column) < layout.n_columns:
-            positions.add(int(column) % layout.n_columns)
-    return positions
-
-
-# --- the table
-
-
-def _make_table(source: Source, layout: Layout, matrix: FloatArray, texts: dict[int, Texts], kept: set[int]) -> Table:
-    notes: list[str] = []
-    for j in [j for j in texts if j not in kept]:
-        numbers = _booleans(texts[j])
-        if numbers is not None:
-            matrix[:, j] = numbers
-            del texts[j]
+def _named_table(source: Source, layout: Layout, matrix: FloatArray, texts: dict[int, Texts]) -> Table:
+    """The table with the names of the file, without the columns that are none."""
     if layout.names is None:
-        names = default_names(layout.n_columns)
-        return Table(source.name, names, False, matrix, texts)
+        return Table(source.name, default_names(layout.n_columns), False, matrix, texts)
+    notes: list[str] = []
     used = [j for j, name in enumerate(layout.names) if name or not _is_filler(j, matrix, texts, notes)]
     names = [layout.names[j] or f"x{j}" for j in used]
     if len(used) < layout.n_columns:
         texts = {place: texts[j] for place, j in enumerate(used) if j in texts}
         matrix = matrix[:, used]
     return Table(source.name, names, True, matrix, texts, notes=tuple(notes))
-
-
-def _booleans(column: Texts) -> FloatArray | None:
-    """A column of true and false as ones and zeros."""
-    words = {value for value in column.tolist() if value is not None}
-    if not words or not all(word.lower() in _BOOLEANS for word in words):
-        return None
-    return np.array([np.nan if value is None else _BOOLEANS[value.lower()] for value in column.tolist()])
 
 
 def _is_filler(j: int, matrix: FloatArray, texts: dict[int, Texts], notes: list[str]) -> bool:

@@ -156,10 +156,8 @@ def _options(rng: np.random.Generator, y: Array, n: int, budget: int) -> tuple[d
     options: dict[str, Any] = {}
     if rng.random() < 0.5:
         options["sample_weight"] = _weights(rng, y)
-    if rng.random() < 0.5:
-        options["fit_intercept"] = True
-    if rng.random() < 0.4:
-        options["standardize"] = True
+    options["fit_intercept"] = rng.random() < 0.5
+    options["standardize"] = rng.random() < 0.4
     order = rng.permutation(n)
     included = int(rng.integers(1, 3)) if rng.random() < 0.25 else 0
     excluded = int(rng.integers(1, 4)) if rng.random() < 0.25 else 0
@@ -219,7 +217,7 @@ def _solve_failures(problem: Problem, data: dict[str, Any], truth: BruteForce, m
 
     with TemporaryDirectory() as folder:
         proof = Path(folder) / "proof.npz"
-        solution = ss.solve(problem, rel_gap=REL_GAP, screening=mode, certificate=proof)
+        solution = ss.solve(problem, rel_gap=REL_GAP, screening=mode, proof=proof)
         found = _proof_failures(proof, data, solution, truth)
     if solution.objective - truth.value > ACCURACY * abs(truth.value) + NOTHING:
         found.append(f"objective {solution.objective!r} misses the optimum {truth.value!r}")

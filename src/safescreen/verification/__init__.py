@@ -89,7 +89,7 @@ def verify(path: str | PathLike[str], X: Any, y: Any, sample_weight: Any = None)
     Parameters
     ----------
     path : path-like
-        The proof, as written by ``solve(..., certificate=path)``.
+        The proof, as written by ``solve(..., proof=path)``.
     X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
         The data of the problem.
     y : array-like of shape (n_samples,)

@@ -40,7 +40,7 @@ def read_proof(path: str | os.PathLike[str]) -> Proof:
     except (KeyError, TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"proof is {str(path)!r}, which is no proof file ({type(error).__name__}: {error}): give the file that "
-            "solve(..., certificate=...) wrote."
+            "solve(..., proof=...) wrote."
         ) from None
     return Proof(file.name, len(content), hashlib.sha256(content).hexdigest(), fingerprint, claims)
 

@@ -6,10 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+
+import safescreen as ss
+from safescreen.cli.output.files import check_files
+from safescreen.cli.output.show import grid, result_rows, screening_line
+from safescreen.files import write_whole
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from safescreen.problem import Problem
     from safescreen.search.solution import Solution
 
@@ -20,38 +25,24 @@ def demo(
     svg: Annotated[Path | None, typer.Option(help="Save what is shown as a picture, too.")] = None,
 ) -> None:
     """Screen and solve an embedded real data set, and show what is proved."""
-    from rich.console import Console
-
-    import safescreen as ss
-    from safescreen.cli.outputs import check_outputs, write_whole
-    from safescreen.cli.show import grid, result_rows, screening_line
-
-    check_outputs((), svg=svg)
+    check_files({} if svg is None else {"svg": svg})
     X, y, names = ss.datasets.load_breast_cancer_interactions()
-    problem = ss.Problem(X, y, k=k, gamma=gamma, fit_intercept=True, standardize=True, feature_names=names)
-    console = Console(record=svg is not None, width=None if svg is None else 80)
-    console.print(
-        f"[bold]Breast cancer[/bold]: {problem.n_samples} samples, {problem.n_features} features "
-        "(30 and their products)",
-        highlight=False,
-    )
-    console.print(
-        f"Standardised, with intercept, at most k={problem.k} features, gamma={problem.gamma:g}",
-        highlight=False,
-    )
-    screening = ss.screen(problem)
-    console.print(screening_line(screening), highlight=False)
+    problem = ss.Problem(X, y, k=k, gamma=gamma, feature_names=names)
+    console = Console(record=svg is not None, width=None if svg is None else 80, highlight=False)
+    size = f"{problem.n_samples} samples, {problem.n_features} features (30 and their products)"
+    console.print(f"[bold]Breast cancer[/bold]: {size}")
+    console.print(f"Standardised, with intercept, at most k={problem.k} features, gamma={problem.gamma:g}")
+    console.print(screening_line(ss.screen(problem)))
     solution = ss.solve(problem, rel_gap=1e-4)
     console.print(_feature_table(problem, solution))
-    console.print(grid(result_rows(solution)))
+    console.print(grid({"status": solution.status, **result_rows(solution)}))
     if svg is not None:
-        write_whole(svg, lambda temporary: console.save_svg(str(temporary), title="safescreen demo"))
+        with write_whole(svg) as temporary:
+            console.save_svg(str(temporary), title="safescreen demo")
 
 
 def _feature_table(problem: Problem, solution: Solution) -> Table:
     """The chosen features, in the data's units and per standard deviation."""
-    from rich.table import Table
-
     table = Table(title="Chosen features", title_justify="left")
     table.add_column("feature", overflow="fold")
     table.add_column("coefficient", justify="right", no_wrap=True)

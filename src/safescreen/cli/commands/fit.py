@@ -1,0 +1,60 @@
+"""``safescreen fit``: the best sparse model of a file, with its proof."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+import safescreen as ss
+from safescreen.cli.failures import finish
+from safescreen.cli.grouping import expand, only
+from safescreen.cli.options import DataOptions, OutputOptions, SearchOptions, TermOptions
+from safescreen.cli.output.files import check_outputs, print_json, write_files
+from safescreen.cli.output.show import introduce, make_console, plain
+from safescreen.status import Status
+
+
+@expand
+def fit(
+    source: DataOptions,
+    terms: TermOptions,
+    search: SearchOptions,
+    outputs: Annotated[OutputOptions, only("model", "proof", "report", "json", "quiet")],
+) -> None:
+    """Find the provably best sparse logistic model of a file.
+
+    Ctrl-C ends the search and keeps the best model so far.
+    """
+    from safescreen.cli.inputs import load, load_test, make_problem
+    from safescreen.cli.output.results import Result
+
+    terms.check()
+    search.check()
+    check_outputs(outputs, source.data, source.test)
+    loaded = load(source.data, source.reading(), terms.include)
+    problem = make_problem(loaded, terms.asdict())
+    held_out = load_test(source.test, loaded)
+    console = make_console(outputs.silent)
+    introduce(console, loaded, problem)
+    solution = ss.solve(problem, **vars(search), progress=not outputs.quiet, proof=outputs.proof)
+    result = Result(loaded, solution, held_out)
+    result.show(console)
+    write_files(
+        console,
+        outputs,
+        model=lambda path: result.write_model(path, vars(search)),
+        report=lambda path: ss.report(solution, path, test=held_out, proof=outputs.proof, title=loaded.title),
+    )
+    if outputs.proof is not None:
+        command = plain(_check_command(source, outputs))
+        console.print(f"[dim]Check the proof with[/dim] {command}", soft_wrap=True)
+    if outputs.json:
+        files = {name: getattr(outputs, name) for name in ("model", "proof", "report")}
+        print_json({"data": source.data, **result.document(), "files": files, "notes": loaded.data.notes})
+    finish(proved=solution.status == Status.OPTIMAL)
+
+
+def _check_command(source: DataOptions, outputs: OutputOptions) -> str:
+    """The command that checks the proof: it has to read the data in the same way."""
+    reading = source.repeated() if outputs.model is None else [source.data, "--model", str(outputs.model)]
+    return shlex.join(["safescreen", "verify", str(outputs.proof), *reading])

@@ -1,0 +1,95 @@
+"""``safescreen path``: proved models along a range of budgets, prices or ridge parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from rich.console import Console
+
+import safescreen as ss
+from safescreen.cli.failures import finish
+from safescreen.cli.grouping import expand, only, without
+from safescreen.cli.options import DataOptions, OutputOptions, RangeOptions, SearchOptions
+from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
+from safescreen.cli.output.show import introduce, make_console, make_table, plain
+from safescreen.cli.ranges import clipped, parse_path
+from safescreen.status import Status
+
+if TYPE_CHECKING:
+    from safescreen.cli.output.results import Result
+    from safescreen.path import L0Path
+
+
+@expand
+def path(
+    source: DataOptions,
+    terms: RangeOptions,
+    search: Annotated[SearchOptions, without("node_limit", "screening")],
+    outputs: Annotated[OutputOptions, only("output", "plot", "report", "json", "quiet")],
+) -> None:
+    """Solve for a range of budgets (or prices, or ridge parameters), each with its own proof.
+
+    The time limit holds for each of them.
+    """
+    from safescreen.cli.inputs import load, load_test, make_problem
+    from safescreen.cli.output.results import Result
+
+    varying, fixed = parse_path(terms)
+    search.check()
+    check_outputs(outputs, source.data, source.test)
+    loaded = load(source.data, source.reading(), terms.include)
+    varying, clipping = clipped(varying, len(loaded.data.encoding.inputs))
+    [(name, values)] = varying.items()
+    notes = [*loaded.data.notes, *clipping]
+    held_out = load_test(source.test, loaded)
+    problem = make_problem(loaded, {**terms.asdict(), **fixed, name: values[0]})
+    console = make_console(outputs.silent)
+    introduce(console, loaded, problem, notes, varying=name)
+    found = ss.l0_path(problem, **{**vars(search), **varying}, progress=not outputs.quiet)
+    results = [Result(loaded, solution, held_out) for solution in found]
+    rows = _rows(found, results)
+    _show(console, found, results)
+    write_files(
+        console,
+        outputs,
+        output=lambda path: write_records(path, rows),
+        plot=lambda path: write_plot(path, ss.PathDisplay.from_path, found),
+        report=lambda path: ss.report(found, path, test=held_out, title=loaded.title),
+    )
+    if outputs.json:
+        print_json({"parameter": name, "points": rows, "notes": notes})
+    finish(proved=all(status == Status.OPTIMAL for status in found.statuses))
+
+
+def _rows(found: L0Path, results: list[Result]) -> list[dict[str, Any]]:
+    """One record per point."""
+    frame = found.to_frame()
+    frame["features"] = ["; ".join(names) for names in frame["features"]]
+    for what in results[0].scores:
+        frame[f"{what}_accuracy"] = [result.scores[what].accuracy for result in results]
+        frame[f"{what}_auc"] = [result.scores[what].auc for result in results]
+    return list(frame.reset_index().to_dict("records"))
+
+
+def _show(console: Console, found: L0Path, results: list[Result]) -> None:
+    """One line per point: what changes from one to the next is what people look for."""
+    held_out = "held_out" in results[0].scores
+    sized = found.parameter != "k"
+    names = [found.parameter, *(["size"] if sized else []), "objective", "gap %"]
+    names += ["test AUC" if held_out else "AUC", "sec."]
+    table = make_table({**dict.fromkeys(names, "number"), "features (+ new, - gone)": "text"})
+    before: list[str] = []
+    for value, result in zip(found.values.tolist(), results, strict=True):
+        solution, chosen = result.solution, result.solution.feature_names
+        changes = [f"+{name}" for name in chosen if name not in before]
+        changes += [f"-{name}" for name in sorted(before) if name not in chosen]
+        before = chosen
+        gap = f"{100.0 * solution.gap:.3f}"
+        row = [f"{value:g}", *([str(len(chosen))] if sized else []), f"{solution.objective:.6f}"]
+        row += [gap if solution.status == Status.OPTIMAL else f"[yellow]{gap}[/yellow]"]
+        row += [f"{result.scores['held_out' if held_out else 'training'].auc:.4f}", f"{solution.seconds:.2f}"]
+        table.add_row(*row, plain(", ".join(changes)))
+    console.print(table)
+    open_points = sum(status != Status.OPTIMAL for status in found.statuses)
+    if open_points:
+        console.print(f"[yellow]{open_points} of {len(found)} searches ended early[/yellow]: see their gaps.")

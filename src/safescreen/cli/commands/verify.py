@@ -1,0 +1,74 @@
+"""``safescreen verify``: check a proof against the data, trusting nobody."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+import safescreen as ss
+from safescreen.cli.failures import finish
+from safescreen.cli.grouping import expand, only, without
+from safescreen.cli.options import DataOptions, OutputOptions
+from safescreen.cli.output.files import attributes, print_json
+from safescreen.cli.output.show import grid, make_console, plain, result_rows, show_notes
+from safescreen.files import check_readable
+
+if TYPE_CHECKING:
+    from safescreen.tables import Reading
+    from safescreen.verification import Verification
+
+
+@expand
+def verify(
+    *,
+    proof: Annotated[Path, typer.Argument(metavar="PROOF", help="Proof written by fit.")],
+    source: Annotated[DataOptions, without("test")],
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="JSON",
+            help="Read the data as the fit of this model did, instead of saying so again.",
+            rich_help_panel=DataOptions.panel,
+        ),
+    ] = None,
+    outputs: Annotated[OutputOptions, only("json", "quiet")],
+) -> None:
+    """Check whether the bounds of a proof hold for these data.
+
+    The data are read as for fit, so the options about them must be the same.
+    """
+    from safescreen.cli.inputs import load
+
+    check_readable(proof)
+    loaded = load(source.data, source.reading() if model is None else _reading_of(model, source.target))
+    result = ss.verify(proof, loaded.data.X, loaded.data.y, loaded.data.weights)
+    console = make_console(outputs.silent)
+    show_notes(console, loaded.data.notes)
+    _show(console, result)
+    if outputs.json:
+        names = ("valid", "problem", "objective", "lower_bound", "gap", "leaves", "nodes", "seconds", "reason")
+        print_json(attributes(result, *names))
+    finish(proved=result.valid)
+
+
+def _reading_of(model: Path, target: str | None) -> Reading:
+    """How a model's training data were read."""
+    from safescreen.cli.inputs import read_model
+
+    record, encoding = read_model(model)
+    if record.encoding is None:
+        raise ValueError(f"--model is {model}, but that model was not fitted on the command line.")
+    return encoding.reading if target is None else replace(encoding.reading, target=target)
+
+
+def _show(console: Console, result: Verification) -> None:
+    if not result.valid:
+        console.print(f"[bold red]The proof does not hold[/bold red]: {plain(result.reason)}")
+        console.print("[dim]The data must be the same, and be read with the same options, as for fit.[/dim]")
+        return
+    console.print("[bold green]The proof holds[/bold green]: no model is better than the lower bound says.")
+    console.print(grid({"problem": result.problem, **result_rows(result), "leaves": f"{result.leaves:,}"}))

@@ -1,0 +1,114 @@
+"""What a command writes: refused before the work begins if it cannot be written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safescreen.cli.output.show import plain
+from safescreen.files import write_whole
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from safescreen.cli.options import OutputOptions
+    from safescreen.screening import Screening
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def check_outputs(outputs: OutputOptions, *inputs: str | None) -> None:
+    """Refuse files that cannot be written, before anything takes long."""
+    check_files(outputs.files, *inputs)
+    if outputs.plot is None:
+        return
+    if outputs.plot.suffix.lower() not in _PICTURES:
+        raise ValueError(f"--plot is {outputs.plot}, but its name must end in one of {', '.join(_PICTURES)}.")
+    if find_spec("matplotlib") is None:
+        raise ImportError("--plot needs matplotlib: pip install 'safescreen[plot]'.")
+
+
+def check_files(files: dict[str, Path], *inputs: str | None) -> None:
+    """Refuse files in folders that do not exist, twice the same file, and overwriting an input."""
+    taken = {Path(name).resolve(): "an input" for name in inputs if name not in (None, "-")}
+    for name, path in files.items():
+        if path.is_dir():
+            raise ValueError(f"--{name} is {path}, but that is a folder: a file name is needed.")
+        if not path.parent.is_dir():
+            raise ValueError(f"--{name} is {path}, but there is no folder {path.parent}: make it first.")
+        if not os.access(path.parent, os.W_OK):
+            raise ValueError(f"--{name} is {path}, but nothing can be written into the folder {path.parent}.")
+        if path.resolve() in taken:
+            raise ValueError(f"--{name} is {path}, but that is {taken[path.resolve()]} already: choose another name.")
+        taken[path.resolve()] = f"the file of --{name}"
+
+
+def write_files(
+    console: Console, outputs: OutputOptions, table: str = "table", **writers: Callable[[Path], object]
+) -> None:
+    """Write the files asked for, and say where they are; what has no writer has been written on the way."""
+    nouns = {"output": table, "plot": "picture"}
+    for name, path in outputs.files.items():
+        if name in writers:
+            writers[name](path)
+        console.print(f"{nouns.get(name, name).capitalize()} written to [bold]{plain(path)}[/bold]", soft_wrap=True)
+
+
+def write_plot(path: Path, display: Callable[[Any], Any], shown: object) -> None:
+    """Draw something into a file, without a window."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    figure = display(shown).figure_
+    with write_whole(path) as temporary:
+        figure.savefig(temporary, dpi=150, bbox_inches="tight")
+
+
+def write_records(path: Path | None, records: list[dict[str, Any]]) -> None:
+    """Write records with the same keys as a table, to a file or to standard output."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, records[0] if records else (), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    if path is None:
+        sys.stdout.write(text.getvalue())
+        return
+    with write_whole(path) as temporary:
+        temporary.write_text(text.getvalue(), encoding="utf-8", newline="")
+
+
+def attributes(found: object, *names: str) -> dict[str, Any]:
+    """Some attributes of a result, for other programs."""
+    return {name: getattr(found, name) for name in names}
+
+
+def screening_document(screening: Screening) -> dict[str, Any]:
+    """What screening decided, for other programs."""
+    counts = {name: getattr(screening, name).size for name in ("excluded", "included", "undecided")}
+    return {**counts, "percent": screening.percent}
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Print a document; numbers that JSON does not have become null."""
+    sys.stdout.write(json.dumps(_plain(document), indent=1, allow_nan=False) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    """Lists, dicts, numbers and strings only."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy's arrays and scalars
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value

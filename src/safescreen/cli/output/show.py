@@ -1,0 +1,121 @@
+"""What the commands show, made to fit 80 columns."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from safescreen.cli.inputs import Loaded
+    from safescreen.problem import Problem
+    from safescreen.screening import Screening
+    from safescreen.search.solution import Solution
+    from safescreen.verification import Verification
+
+_COLUMNS: dict[str, dict[str, Any]] = {
+    "text": {"overflow": "fold"},
+    "word": {"no_wrap": True},
+    "number": {"justify": "right", "no_wrap": True},
+    "long number": {"justify": "right", "overflow": "fold"},
+}
+
+
+def make_console(quiet: bool = False, stderr: bool = False) -> Console:
+    """A console without guesses about what numbers mean; colours vanish when piped."""
+    return Console(quiet=quiet, highlight=False, emoji=False, file=sys.stderr if stderr else sys.stdout)
+
+
+def plain(text: object) -> str:
+    """Names, labels and paths as they are: no markup, nothing that a terminal would obey."""
+    return escape("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text)))
+
+
+def make_table(columns: dict[str, str]) -> Table:
+    """A table; each column holds text, words, numbers or long numbers."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, kind in columns.items():
+        table.add_column(name, **_COLUMNS[kind])
+    return table
+
+
+def grid(rows: dict[str, str], align: str = "right") -> Table:
+    """Names and values."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(justify=align, overflow="fold")  # type: ignore[arg-type]
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def introduce(
+    console: Console, loaded: Loaded, problem: Problem, notes: Iterable[str] | None = None, varying: str = ""
+) -> None:
+    """What happened to the data, the question, and the terms under which it is asked."""
+    show_notes(console, loaded.data.notes if notes is None else notes)
+    console.print(_question(loaded, problem, varying))
+    console.print(_terms(problem, varying))
+
+
+def show_notes(console: Console, notes: Iterable[str]) -> None:
+    """What happened to the data."""
+    for note in notes:
+        console.print(f"[yellow]Note:[/yellow] {plain(note)}")
+
+
+def _question(loaded: Loaded, problem: Problem, varying: str) -> str:
+    """What is asked of the data."""
+    limited = not varying and problem.k < problem.n_features
+    which = f"Which {problem.k} of" if limited else "Which of"
+    verb = "predicts" if limited and problem.k == 1 else "predict"
+    aim = plain(f"{loaded.target} = {problem.classes[1]}")
+    each = f", for each {varying}" if varying else ""
+    return (
+        f"[bold]{which} {problem.n_features:,} features[/bold] best {verb} [bold]{aim}[/bold]{each}? "
+        f"({problem.n_samples:,} rows)"
+    )
+
+
+def _terms(problem: Problem, varying: str) -> str:
+    """Under which terms it is asked, but for the one that varies."""
+    weighted = ", weighted" if problem.weights.min() < problem.weights.max() else ""
+    return f"[dim]{problem.terms.describe(without=varying)}{weighted}[/dim]"
+
+
+def screening_line(screening: Screening, seconds: bool = True) -> str:
+    """What screening proves before any search."""
+    started = f"Screened in {screening.seconds:.2f} s" if seconds else "Screened"
+    return (
+        f"{started}: [green]{len(screening.excluded)} out[/green], "
+        f"[cyan]{len(screening.included)} in[/cyan], {len(screening.undecided)} undecided "
+        f"({screening.percent:.1f} % decided)"
+    )
+
+
+def features_table(features: list[dict[str, Any]], intercept: float) -> Table:
+    """The chosen features, those that matter most first; huge odds ratios as powers."""
+    table = make_table({"chosen feature": "text", "coefficient": "number", "odds ratio per std. dev.": "number"})
+    for feature in sorted(features, key=lambda feature: -abs(feature["log_odds_ratio_per_std"])):
+        effect = feature["log_odds_ratio_per_std"]
+        odds_ratio = f"{math.exp(effect):.4g}" if effect < 700.0 else f"e^{effect:.4g}"
+        table.add_row(plain(feature["name"]), f"{feature['coefficient']:.4g}", odds_ratio)
+    table.add_row("[dim]intercept[/dim]", f"{intercept:.4g}", "")
+    return table
+
+
+def result_rows(found: Solution | Verification) -> dict[str, str]:
+    """How good a model is, and how far that is proved."""
+    return {
+        "objective": f"{found.objective:.10f}",
+        "safe lower bound": f"{found.lower_bound:.10f}",
+        "gap": f"{100.0 * found.gap:.4f} %",
+        "nodes": f"{found.nodes:,}",
+        "seconds": f"{found.seconds:.2f}",
+    }

@@ -1,0 +1,74 @@
+"""What the estimators share: scikit-learn's checks of the data, and the problem they state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import validate_data
+
+from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
+from safescreen.problem import Problem
+from safescreen.problem.terms import Features, Terms
+from safescreen.problem.validation import check_selection, check_weights
+
+DEFAULT_BUDGET = 10
+"""Features allowed when the user gives neither a budget nor a price."""
+
+
+def make_problem(estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> Problem:
+    """Check the data as scikit-learn does, and state the estimator's problem for them."""
+    X, y = validate_data(estimator, X, y, accept_sparse="csc", dtype="numeric")
+    weights = check_weights(sample_weight, X.shape[0])
+    check_binary(y, weights)
+    if estimator.class_weight is not None:
+        sample_weight = weights * _class_factors(estimator.class_weight, y, weights)
+    terms = {name: getattr(estimator, name) for name in Terms.names()}
+    if terms["k"] is None and terms["mu"] is None:
+        terms["k"] = default_budget(terms["include"], X.shape[1])
+    names = getattr(estimator, "feature_names_in_", None)
+    return Problem(X, y, **terms, sample_weight=sample_weight, feature_names=names)
+
+
+def default_budget(include: Features, n_features: int) -> int:
+    """The budget when the user gives neither a budget nor a price: with room for the features required."""
+    required = len(set(check_selection("include", include)))
+    return max(min(DEFAULT_BUDGET, n_features), required)
+
+
+def check_binary(y: AnyArray, weights: FloatArray) -> None:
+    """Refuse more than two classes in scikit-learn's words; rows of weight zero have no say."""
+    check_classification_targets(y)
+    counted = y[weights > 0.0]
+    kind = type_of_target(counted, input_name="y")
+    if kind != "binary":
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}: y has "
+            f"{np.unique(counted).size} classes; for more than two, wrap the estimator in "
+            "sklearn.multiclass.OneVsRestClassifier."
+        )
+
+
+def _class_factors(class_weight: Any, y: AnyArray, weights: FloatArray) -> FloatArray:
+    """The factor on each sample's weight.
+
+    Balance is about total weight rather than the number of rows, so that a weight of two still means a sample seen
+    twice.
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    factors = np.asarray(compute_class_weight(class_weight, classes=classes, y=y), dtype=np.float64)
+    if not (factors >= 0.0).all():
+        raise ValueError(f"class_weight is {class_weight!r}, but weights must be numbers >= 0.")
+    if isinstance(class_weight, str):
+        totals = np.bincount(codes, weights=weights, minlength=classes.size)
+        factors = np.divide(1.0, totals, out=np.zeros(classes.size), where=totals > 0.0)
+    return factors[codes]
+
+
+def mask(indices: IndexArray, size: int) -> BoolArray:
+    mask = np.zeros(size, dtype=np.bool_)
+    mask[indices] = True
+    return mask

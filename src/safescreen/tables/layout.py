@@ -1,0 +1,142 @@
+"""What kind of delimited text a file is: its encoding, its delimiter, and whether its first row has names."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import NamedTuple
+
+from safescreen.tables.source import Source
+from safescreen.tables.table import duplicates, position
+from safescreen.text import count, listed
+
+MISSING = frozenset(("", "?", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NAN", "NULL", "null"))
+"""Fields that stand for a missing value."""
+
+_DELIMITERS = "\t;,"
+_SAMPLE_ROWS = 20
+_LONGEST_FIELD = 10_000_000
+
+
+class Layout(NamedTuple):
+    """How a text file is to be read."""
+
+    encoding: str
+    delimiter: str
+    names: list[str] | None  # None without a header; the names of row numbers and the like are empty
+    n_columns: int
+
+    def positions(self, wanted: Collection[str]) -> set[int]:
+        """Where those of the wanted columns are that exist; who needs the others will say so."""
+        places = (position(column, self.names or (), self.n_columns) for column in wanted)
+        return {place for place in places if place is not None}
+
+
+def find_layout(source: Source, header: bool | None) -> Layout:
+    """Look at the first rows; `header` says whether the first one has names, None that it is to be found out."""
+    encoding = "utf-16" if source.head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    delimiter = _find_delimiter(source, encoding)
+    sample = [row for _, row in islice(numbered_rows(source, encoding, delimiter), _SAMPLE_ROWS)]
+    if not sample:
+        raise ValueError(f"{source.name} is empty, but rows with a target and features are needed.")
+    first, rest = [field.strip() for field in sample[0]], sample[1:]
+    if header is None:
+        header = _looks_like_header(first, rest)
+    if not header:
+        return Layout(encoding, delimiter, None, len(first))
+    if rest and len(rest[0]) == len(first) + 1:
+        trailing = all(not row[-1].strip() for row in rest)
+        first = [*first, ""] if trailing else ["", *first]  # or the rows start with names, as R writes them
+    _refuse_duplicates(source, first)
+    return Layout(encoding, delimiter, first, len(first))
+
+
+@contextmanager
+def text_lines(source: Source, encoding: str) -> Iterator[io.TextIOWrapper]:
+    """The lines of a text file, line ends included."""
+    with source.open() as raw, io.TextIOWrapper(raw, encoding=encoding, newline="") as lines:
+        yield lines
+
+
+def numbered_rows(source: Source, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that say something, each with the number of its last line."""
+    csv.field_size_limit(_LONGEST_FIELD)
+    with text_lines(source, encoding) as lines:
+        rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+        for row in rows:
+            if len(row) > 1 or (row and row[0].strip()):
+                yield rows.line_num, row
+
+
+def refuse_ragged(source: Source, layout: Layout) -> None:
+    """Raise an error if a row has another number of fields than there are columns."""
+    rows = numbered_rows(source, layout.encoding, layout.delimiter)
+    for line, row in islice(rows, 0 if layout.names is None else 1, None):
+        if len(row) != layout.n_columns:
+            raise ValueError(
+                f"{source.name} has {count(len(row), 'field')} in line {line}, but {layout.n_columns:,} in the first "
+                "line: every row needs the same number of fields."
+            )
+
+
+def _find_delimiter(source: Source, encoding: str) -> str:
+    """Tab, semicolon or comma: the one that splits the first lines into equally many fields."""
+    with text_lines(source, encoding) as text:
+        lines = [line for line in islice(text, _SAMPLE_ROWS) if line.strip()] or [""]
+    counts = {delimiter: [_count_outside_quotes(line, delimiter) for line in lines] for delimiter in _DELIMITERS}
+    for delimiter, found in counts.items():
+        if len(set(found)) == 1 and found[0] > 0:
+            return delimiter
+    return max(reversed(_DELIMITERS), key=lambda delimiter: counts[delimiter][0])
+
+
+def _count_outside_quotes(line: str, delimiter: str) -> int:
+    return sum(part.count(delimiter) for part in line.split('"')[::2])
+
+
+def _looks_like_header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row holds names.
+
+    It does if none of its fields is a number, if one of them is not a number but those below are, or if it counts the
+    columns, which is what frames without names write.
+    """
+    texts = [j for j, field in enumerate(first) if not (is_number(field) or field in MISSING)]
+    if len(texts) == sum(field != "" for field in first):
+        return True
+    if len(first) > 2 and list(first) == [str(j) for j in range(len(first))]:
+        return True
+    below = [row for row in rest if len(row) == len(first)]
+    return any(_all_numbers([row[j].strip() for row in below]) for j in texts)
+
+
+def _all_numbers(fields: Sequence[str]) -> bool:
+    present = [field for field in fields if field not in MISSING]
+    return bool(present) and all(is_number(field) for field in present)
+
+
+def is_number(field: str) -> bool:
+    """Whether a field is a number as people write it."""
+    try:
+        parsed_number(field)
+    except ValueError:
+        return False
+    return True
+
+
+def parsed_number(field: str) -> float:
+    """A number as people write it; raises ValueError for anything else, and for underscores, which Python allows."""
+    if "_" in field:
+        raise ValueError(f"{field!r} is not a number")
+    return float(field)
+
+
+def _refuse_duplicates(source: Source, names: Sequence[str]) -> None:
+    twice = duplicates([name for name in names if name])
+    if twice:
+        raise ValueError(
+            f"{source.name} has more than one column named {listed(twice)}: rename them, or remove the header and use "
+            "indices."
+        )
