@@ -69,6 +69,7 @@ def _class_factors(class_weight: Any, y: AnyArray, weights: FloatArray) -> Float
 
 
 def mask(indices: IndexArray, size: int) -> BoolArray:
-    mask = np.zeros(size, dtype=np.bool_)
-    mask[indices] = True
-    return mask
+    """True at these indices."""
+    result = np.zeros(size, dtype=np.bool_)
+    result[indices] = True
+    return result
