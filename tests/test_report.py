@@ -26,12 +26,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score, roc_curve
 
 import safescreen as ss
-from safescreen.reporting import digits, words
-from safescreen.reporting.answer import training_losses
+from safescreen.formatting import digits
+from safescreen.formatting.escaping import escaped, script_json, shortened
 from safescreen.reporting.charts import linear, logarithmic
-from safescreen.reporting.escaping import escaped, script_json, shortened
-from safescreen.reporting.heldout import HeldOut, evaluated
-from safescreen.reporting.subject import deviations, subject_of
+from safescreen.reporting.content import sentences
+from safescreen.reporting.content.features import deviations
+from safescreen.reporting.content.held_out import HeldOut, evaluated
+from safescreen.reporting.content.subject import subject_of
+from safescreen.reporting.sections.answer import training_losses
 
 NASTY = [
     "</script><script>window.hacked = 1</script>",
@@ -144,7 +146,7 @@ def large() -> ss.Solution:
 # -- the function ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("first", ["safescreen.reporting", "safescreen.reporting.features", "safescreen.cli"])
+@pytest.mark.parametrize("first", ["safescreen.reporting", "safescreen.reporting.sections.features", "safescreen.cli"])
 def test_report_is_the_function_in_every_import_order(first):
     code = f"import {first}, safescreen; from safescreen import report; assert safescreen.report is report; report(1)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -450,12 +452,12 @@ def test_shares_of_counts():
 @pytest.mark.parametrize(
     ("axis", "labels"),
     [
-        (linear(-0.09, 0.0), ["−0.08", "−0.06", "−0.04", "−0.02", "0.00"]),
-        (linear(0.0, 0.14), ["0.000", "0.025", "0.050", "0.075", "0.100", "0.125"]),
-        (linear(1, 10, 12, whole=True), [str(i) for i in range(1, 11)]),
-        (linear(1, 2, 12, whole=True), ["1", "2"]),
-        (logarithmic(1e-3, 1e-1), ["0.001", "0.003", "0.01", "0.03", "0.1"]),
-        (logarithmic(1e-6, 10.0), ["1×10⁻⁶", "0.0001", "0.01", "1"]),
+        (linear("", -0.09, 0.0), ["−0.08", "−0.06", "−0.04", "−0.02", "0.00"]),
+        (linear("", 0.0, 0.14), ["0.000", "0.025", "0.050", "0.075", "0.100", "0.125"]),
+        (linear("", 1, 10, 12, whole=True), [str(i) for i in range(1, 11)]),
+        (linear("", 1, 2, 12, whole=True), ["1", "2"]),
+        (logarithmic("", 1e-3, 1e-1), ["0.001", "0.003", "0.01", "0.03", "0.1"]),
+        (logarithmic("", 1e-6, 10.0), ["1×10⁻⁶", "0.0001", "0.01", "1"]),
     ],
 )
 def test_axes_have_round_labels(axis, labels):
@@ -468,7 +470,7 @@ def test_axes_have_round_labels(axis, labels):
 
 @given(st.floats(-1e9, 1e9), st.floats(0.0, 1e9))
 def test_axes_of_any_range(low, width):
-    axis = linear(low, low + width)
+    axis = linear("", low, low + width)
     assert 2 <= len(axis.ticks) <= 8
     assert axis.low <= low <= axis.high
 
@@ -483,7 +485,7 @@ def test_scores_against_scikit_learn(solution):
     assert held_out.log_loss == pytest.approx(log_loss(positive, probability))
     assert held_out.brier == pytest.approx(brier_score_loss(positive, probability))
     assert held_out.accuracy == np.mean((probability > 0.5) == positive)
-    assert held_out.auc()[0] == pytest.approx(roc_auc_score(positive, probability))
+    assert held_out.auc == pytest.approx(roc_auc_score(positive, probability))
     false, true, _ = roc_curve(positive, held_out.log_odds, drop_intermediate=False)
     assert held_out.roc() == (pytest.approx(false), pytest.approx(true))
 
@@ -493,7 +495,7 @@ def test_area_with_ties_and_its_interval():
     positive = rng.random(60) < 0.4
     score = np.round(rng.standard_normal(60) + positive, 0)
     held_out = HeldOut(score, positive, 0.5)
-    area, low, high = held_out.auc()
+    area, (low, high) = held_out.auc, held_out.auc_interval()
     assert area == pytest.approx(roc_auc_score(positive, score))
     wins = (score[positive][:, None] > score[~positive]) + 0.5 * (score[positive][:, None] == score[~positive])
     variance = wins.mean(axis=1).var(ddof=1) / positive.sum() + wins.mean(axis=0).var(ddof=1) / (~positive).sum()
@@ -697,8 +699,8 @@ def test_cards(path):
 
 def test_words_are_about_the_right_subject(path):
     assert subject_of(path).solution is path[-1]
-    assert words.title(subject_of(path)) == "The best 1 to 5 of 12 features"
-    assert words.title(subject_of(path[1])) == "The best 2 of 12 features"
+    assert sentences.title(subject_of(path)) == "The best 1 to 5 of 12 features"
+    assert sentences.title(subject_of(path[1])) == "The best 2 of 12 features"
 
 
 # -- in a browser ----------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from safescreen import __version__
 from safescreen.bounds import Bound, Fixings, bound_at
 from safescreen.npz import ArrayWriter
 from safescreen.problem import Problem
+from safescreen.status import Status
 from safescreen.validation import about
 
 if TYPE_CHECKING:
@@ -150,8 +151,8 @@ class Proof:
             cut_off = ordinary.raised(fixings)[1][np.abs(screened) - 1].min(initial=np.inf)
             least = ordinary.value if lower <= root.value else max(ordinary.value, float(cut_off))
             lower = min(lower, least)
-            if status == "optimal" and solution.objective - lower > rel_gap * solution.objective:
-                status = "numerical_limit"
+            if status == Status.OPTIMAL and solution.objective - lower > rel_gap * solution.objective:
+                status = Status.NUMERICAL_LIMIT
         claims = {"objective": solution.objective, "lower_bound": lower, "status": status}
         return {**claims, "rel_gap": float(rel_gap)}
 

@@ -32,7 +32,9 @@ from safescreen.estimators import (
     make_problem,
 )
 from safescreen.path import checked_values, is_sequence, solve_along
+from safescreen.prediction import log_loss
 from safescreen.solution import Solution
+from safescreen.status import Status
 from safescreen.terms import Features, Terms
 from safescreen.validation import check_budget, check_features, check_gamma, check_price, check_weights
 
@@ -366,7 +368,7 @@ def _solve_grid(template: L0LogisticRegression, grid: _Grid, data: _Data) -> lis
             starts=previous,
             **{name: getattr(template, name) for name in SEARCH},
         )
-        if any(solution.status == "interrupted" for solution in previous):
+        if any(solution.status == Status.INTERRUPTED for solution in previous):
             raise KeyboardInterrupt  # scores of searches cut short would make an arbitrary choice
     return [solution for place in range(len(grid.gammas)) for solution in paths[place]]
 
@@ -382,9 +384,7 @@ def _log_loss_scorer(
     model: L0LogisticRegression, X: Any, y: npt.NDArray[Any], sample_weight: FloatArray | None = None
 ) -> float:
     """The mean log-likelihood: defined for folds with one class, and finite for confident mistakes."""
-    log_odds = model.decision_function(X)
-    losses = np.logaddexp(0.0, np.where(y == model.classes_[1], -log_odds, log_odds))
-    return -float(np.average(losses, weights=sample_weight))
+    return -log_loss(model.decision_function(X), y == model.classes_[1], sample_weight)
 
 
 def _tabulate(grid: _Grid, folds: list[_Fold]) -> dict[str, Any]:

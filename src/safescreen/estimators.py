@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
@@ -23,10 +22,12 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from safescreen.design import BoolArray, FloatArray, IndexArray
+from safescreen.prediction import linear_predictor, probabilities
 from safescreen.problem import Problem
 from safescreen.screening import Screening, screen
 from safescreen.search import solve
 from safescreen.solution import Moment, Solution
+from safescreen.status import Status
 from safescreen.terms import Features, Terms
 from safescreen.validation import check_selection, check_weights
 
@@ -198,7 +199,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             proof=self.proof,
             callback=self.callback,
         )
-        if solution.status != "optimal":
+        if solution.status != Status.OPTIMAL:
             warnings.warn(_shortfall(solution, self.rel_gap), EndedEarlyWarning, stacklevel=2)
         return self._adopt(solution)
 
@@ -217,7 +218,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        return _linear_predictor(X, self.coef_[0], float(self.intercept_[0]))
+        return linear_predictor(X, self.coef_[0], float(self.intercept_[0]))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The more probable label of each sample.
@@ -248,8 +249,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ndarray of shape (n_samples, 2)
             Each one accurate even when it is tiny.
         """
-        log_odds = self.decision_function(X)
-        return np.column_stack((expit(-log_odds), expit(log_odds)))
+        return probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of the probabilities, finite even where a probability underflows.
@@ -300,7 +300,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.objective_ = solution.objective
         self.lower_bound_ = solution.lower_bound
         self.gap_ = solution.gap
-        self.status_ = solution.status
+        self.status_: str = solution.status
         self.n_iter_ = max(solution.nodes, 1)
         self.solution_: Solution | None = solution
         return self
@@ -484,14 +484,6 @@ def _class_factors(class_weight: Any, y: npt.NDArray[Any], weights: FloatArray) 
         totals = np.bincount(codes, weights=weights, minlength=classes.size)
         factors = np.divide(1.0, totals, out=np.zeros(classes.size), where=totals > 0.0)
     return factors[codes]
-
-
-def _linear_predictor(X: Any, coef: FloatArray, intercept: float) -> FloatArray:
-    """``X @ coef + intercept``, reading only the columns a dense ``X`` needs."""
-    if not isinstance(X, np.ndarray):
-        return np.asarray(X @ coef + intercept, dtype=np.float64)
-    support = np.flatnonzero(coef)
-    return np.asarray(X[:, support] @ coef[support] + intercept, dtype=np.float64)
 
 
 def _mask(indices: IndexArray, size: int) -> BoolArray:

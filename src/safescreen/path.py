@@ -29,6 +29,7 @@ import numpy.typing as npt
 from safescreen.problem import Problem
 from safescreen.search import solve
 from safescreen.solution import Moment, Solution, relative_gap
+from safescreen.status import Status
 from safescreen.terms import Features
 from safescreen.validation import check_budget, check_gamma, check_price
 
@@ -60,7 +61,7 @@ class L0Path:
         Intercepts in the data's own units.
     objectives, lower_bounds, gaps : ndarray of shape (n_points,)
         Objective of each model, safe lower bound on its optimum, and the relative distance of the two.
-    statuses : list of str
+    statuses : list of Status
         ``"optimal"`` or the reason for stopping early.
     nodes : ndarray of int
         Nodes searched.
@@ -84,14 +85,14 @@ class L0Path:
         return iter(self.solutions)
 
     def __repr__(self) -> str:
-        optimal = self.statuses.count("optimal")
+        optimal = self.statuses.count(Status.OPTIMAL)
         return (
             f"L0Path({self.parameter} from {self.values[0]:g} to {self.values[-1]:g}, {len(self)} points, "
             f"{optimal} optimal, largest gap {self.gaps.max():.2g}, {self.seconds.sum():.3g} s)"
         )
 
     def _repr_html_(self) -> str:
-        from safescreen.cards import path_card
+        from safescreen.formatting.cards import path_card
 
         return path_card(self)
 
@@ -126,7 +127,7 @@ class L0Path:
         return self._floats(lambda solution: solution.gap)
 
     @property
-    def statuses(self) -> list[str]:
+    def statuses(self) -> list[Status]:
         """Status of each point."""
         return [solution.status for solution in self.solutions]
 
@@ -170,7 +171,7 @@ class L0Path:
             "objective": self.objectives,
             "lower_bound": self.lower_bounds,
             "gap": self.gaps,
-            "status": self.statuses,
+            "status": [str(status) for status in self.statuses],
             "nodes": self.nodes,
             "seconds": self.seconds,
             "screened_percent": self.screened_percent,
@@ -343,9 +344,9 @@ def solve_along(
             callback=partial(_is_close, known=known, rel_gap=rel_gap),
         )
         solution = _with_bound(solution, known, rel_gap)
-        interrupted = interrupted or solution.status == "interrupted"
-        if interrupted and solution.status == "time_limit":
-            solution = replace(solution, status="interrupted")
+        interrupted = interrupted or solution.status == Status.INTERRUPTED
+        if interrupted and solution.status == Status.TIME_LIMIT:
+            solution = replace(solution, status=Status.INTERRUPTED)
         solved[i] = neighbour = solution
     solutions = [solved[i] for i in range(len(values))]
     known_bounds = implied_bounds(name, solutions, values, values)
@@ -364,7 +365,7 @@ def _with_bound(solution: Solution, known: float, rel_gap: float) -> Solution:
         return solution
     trace = [*solution.trace, solution.trace[-1]._replace(lower_bound=known, upper_bound=solution.objective)]
     closed = relative_gap(solution.objective, known) <= rel_gap
-    return replace(solution, lower_bound=known, status="optimal" if closed else solution.status, trace=trace)
+    return replace(solution, lower_bound=known, status=Status.OPTIMAL if closed else solution.status, trace=trace)
 
 
 def implied_bounds(

@@ -166,7 +166,7 @@ class Problem:
         return f"Problem({self.n_samples} samples, {self.n_features} features, {self.terms.describe()})"
 
     def _repr_html_(self) -> str:
-        from safescreen.cards import problem_card
+        from safescreen.formatting.cards import problem_card
 
         return problem_card(self)
 

@@ -61,7 +61,7 @@ class Relaxation:
     seconds: float
 
     def _repr_html_(self) -> str:
-        from safescreen.cards import relaxation_card
+        from safescreen.formatting.cards import relaxation_card
 
         return relaxation_card(self)
 

@@ -65,7 +65,7 @@ class Screening:
         )
 
     def _repr_html_(self) -> str:
-        from safescreen.cards import screening_card
+        from safescreen.formatting.cards import screening_card
 
         return screening_card(self)
 

@@ -24,6 +24,7 @@ from safescreen.problem import Problem, check_problem
 from safescreen.progress import Progress
 from safescreen.relaxation import Root, solve_root
 from safescreen.solution import Moment, Solution, TracePoint, relative_gap
+from safescreen.status import Status
 from safescreen.validation import about
 from safescreen.workers import Worker, make_workers
 
@@ -236,17 +237,17 @@ class Search:
         """Nodes waiting."""
         return sum(worker.open_nodes for worker in self.workers)
 
-    def run(self) -> str:
+    def run(self) -> Status:
         """Search until the gap is closed or a limit is hit; returns the status."""
         status = self._run()
         self._close_tree()
         return status
 
-    def _run(self) -> str:
+    def _run(self) -> Status:
         stopped = self._record()
         if self._gap() <= self.settings.rel_gap:
-            return "optimal"
-        status = "interrupted" if stopped else self._limit()
+            return Status.OPTIMAL
+        status = Status.INTERRUPTED if stopped else self._limit()
         if status is not None:
             return status
         self._prepare()
@@ -257,7 +258,7 @@ class Search:
                 stopped = self._record()
                 if self._gap() <= self.settings.rel_gap:
                     break
-                status = "interrupted" if stopped else self._limit()
+                status = Status.INTERRUPTED if stopped else self._limit()
                 if status is not None:
                     return status
         self._close_tree()  # the memory of the workers is not needed any more
@@ -265,7 +266,7 @@ class Search:
             self.incumbent = self._look_around()
             self.lower_bound = min(self.lower_bound, self.incumbent.objective)
             self._record()
-        return "optimal" if self._gap() <= self.settings.rel_gap else "numerical_limit"
+        return Status.OPTIMAL if self._gap() <= self.settings.rel_gap else Status.NUMERICAL_LIMIT
 
     def _close_tree(self) -> None:
         """Complete the proof of the tree, keep what the root has decided in it, and dismiss the workers."""
@@ -276,7 +277,7 @@ class Search:
             self.screened = np.union1d(self.screened, sign * (self._columns[used] + 1))
         self._explored, self.workers = self.nodes, []
 
-    def solution(self, status: str) -> Solution:
+    def solution(self, status: Status) -> Solution:
         """The best model with all that is known about it."""
         problem, incumbent = self.problem, self.incumbent
         return Solution(
@@ -373,14 +374,14 @@ class Search:
     def _gap(self) -> float:
         return relative_gap(self.incumbent.objective, self.lower_bound)
 
-    def _limit(self) -> str | None:
+    def _limit(self) -> Status | None:
         settings = self.settings
         if self.interrupts.requested:
-            return "interrupted"
+            return Status.INTERRUPTED
         if settings.time_limit is not None and perf_counter() - self.start >= settings.time_limit:
-            return "time_limit"
+            return Status.TIME_LIMIT
         if settings.node_limit is not None and self.nodes >= settings.node_limit:
-            return "node_limit"
+            return Status.NODE_LIMIT
         return None
 
     def _record(self) -> bool:

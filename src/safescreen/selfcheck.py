@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from safescreen.status import Status
+
 if TYPE_CHECKING:
     from safescreen.problem import Problem
     from safescreen.reference import BruteForce
@@ -223,9 +225,9 @@ def _solve_failures(problem: Problem, data: dict[str, Any], truth: BruteForce, m
         found.append(f"objective {solution.objective!r} below the optimum {truth.value!r}")
     if _above(solution.lower_bound, truth.value):
         found.append(f"lower bound {solution.lower_bound!r} above the optimum {truth.value!r}")
-    if solution.status == "optimal" and not solution.gap <= REL_GAP:
+    if solution.status == Status.OPTIMAL and not solution.gap <= REL_GAP:
         found.append(f"status optimal at a gap of {solution.gap!r}")
-    if solution.status != "optimal" and truth.value > 1e-6:
+    if solution.status != Status.OPTIMAL and truth.value > 1e-6:
         found.append(f"status {solution.status!r} at a gap of {solution.gap!r}, without any limit set")
     found += _model_failures(problem, solution)
     return found + contradictions(solution.screening, problem, truth)

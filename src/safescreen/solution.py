@@ -12,6 +12,7 @@ import numpy.typing as npt
 from safescreen.bounds import Bound
 from safescreen.problem import Problem
 from safescreen.screening import Screening, report
+from safescreen.status import Status
 
 
 class TracePoint(NamedTuple):
@@ -53,10 +54,10 @@ class Solution:
         No model has a smaller objective; holds in real arithmetic.
     gap : float
         ``(objective - lower_bound) / |objective|``.
-    status : str
-        ``"optimal"`` (the gap is at most the one requested), ``"time_limit"``, ``"node_limit"``, ``"interrupted"``
-        or, when the search is complete but floating-point numbers cannot express so small a gap,
-        ``"numerical_limit"``.
+    status : Status
+        A string: ``"optimal"`` (the gap is at most the one requested), ``"time_limit"``, ``"node_limit"``,
+        ``"interrupted"`` or, when the search is complete but floating-point numbers cannot express so small a gap,
+        ``"numerical_limit"``; its ``sentence`` says the same in words.
     nodes : int
         Nodes of the search tree.
     seconds : float
@@ -76,12 +77,15 @@ class Solution:
     support: npt.NDArray[np.int64]
     objective: float
     lower_bound: float
-    status: str
+    status: Status
     nodes: int
     seconds: float
     trace: list[TracePoint] = field(repr=False)
     problem: Problem = field(repr=False)
     root: Bound | None = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "status", Status(self.status))  # who makes a copy may give a plain string
 
     @property
     def gap(self) -> float:
@@ -105,7 +109,7 @@ class Solution:
         )
 
     def _repr_html_(self) -> str:
-        from safescreen.cards import solution_card
+        from safescreen.formatting.cards import solution_card
 
         return solution_card(self)
 

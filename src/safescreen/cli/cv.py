@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import safescreen.cli.options as o
+from safescreen.status import Status
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -122,7 +123,7 @@ def cv(
     show_files(console, model=model, table=output, picture=plot, report=report)
     if json:
         print_json({"best": best, "candidates": rows, "model": result.document(), "notes": notes})
-    if shortfall or solution.status != "optimal":
+    if shortfall or solution.status != Status.OPTIMAL:
         raise typer.Exit(LIMIT_HIT)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import safescreen.cli.options as o
+from safescreen.status import Status
 
 if TYPE_CHECKING:
     from .inputs import Loaded
@@ -92,7 +93,7 @@ def fit(
     if json:
         files = {"model": model, "proof": proof, "report": report}
         print_json({"data": data, **result.document(), "files": files, "notes": loaded.data.notes})
-    if solution.status != "optimal":
+    if solution.status != Status.OPTIMAL:
         raise typer.Exit(LIMIT_HIT)
 
 

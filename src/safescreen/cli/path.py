@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import safescreen.cli.options as o
+from safescreen.status import Status
 
 if TYPE_CHECKING:
     from ..path import L0Path
@@ -98,7 +99,7 @@ def path(
     show_files(console, table=output, picture=plot, report=report)
     if json:
         print_json({"parameter": name, "points": rows, "notes": [*loaded.data.notes, *notes]})
-    if any(status != "optimal" for status in found.statuses):
+    if any(status != Status.OPTIMAL for status in found.statuses):
         raise typer.Exit(LIMIT_HIT)
 
 
@@ -170,10 +171,10 @@ def _show(console: Any, found: L0Path, scores: dict[str, list[Scores]]) -> None:
         before = set(names)
         gap = f"{100.0 * solution.gap:.3f}"
         row = [f"{value:g}"] + ([str(len(names))] if found.parameter != "k" else [])
-        row += [f"{solution.objective:.6f}", gap if solution.status == "optimal" else f"[yellow]{gap}[/yellow]"]
+        row += [f"{solution.objective:.6f}", gap if solution.status == Status.OPTIMAL else f"[yellow]{gap}[/yellow]"]
         row += [f"{scores[what][i].auc:.4f}", f"{solution.seconds:.2f}", plain(", ".join(changes))]
         table.add_row(*row)
     console.print(table)
-    open_points = sum(status != "optimal" for status in found.statuses)
+    open_points = sum(status != Status.OPTIMAL for status in found.statuses)
     if open_points:
         console.print(f"[yellow]{open_points} of {len(found)} searches ended early[/yellow]: see their gaps.")

@@ -81,6 +81,8 @@ def _log_odds(
     """Log-odds of the second label, and for which rows they are known."""
     import numpy as np
 
+    from safescreen.prediction import linear_predictor
+
     X, missing = encoding.apply(table)
     if missing.any() and not encoding.reading.drop_missing:
         gaps = [source.column for j, source in enumerate(encoding.inputs) if np.isnan(X[:, j]).any()]
@@ -89,7 +91,7 @@ def _log_odds(
             "the model with --impute median."
         )
     with np.errstate(invalid="ignore"):
-        log_odds = np.asarray(X @ record.coefficients + record.intercept, dtype=np.float64)
+        log_odds = linear_predictor(X, record.coefficients, record.intercept)
     if not np.isfinite(log_odds[~missing]).all():
         raise ValueError(f"{table.source} has infinite or far too large numbers in a column that the model uses.")
     return log_odds, ~missing
@@ -99,10 +101,10 @@ def _rows(
     record: Record, log_odds: npt.NDArray[np.float64], known: npt.NDArray[np.bool_], proba: bool
 ) -> list[tuple[Any, ...]]:
     """Index, label and, if wanted, probability; None where values are missing."""
-    from scipy.special import expit
+    from safescreen.prediction import probabilities
 
     labels = record.classes[(log_odds > 0.0).astype(int)].tolist()
-    chances = expit(log_odds).tolist()
+    chances = probabilities(log_odds)[:, 1].tolist()
     rows: list[tuple[Any, ...]] = []
     for i, (label, chance, ok) in enumerate(zip(labels, chances, known.tolist(), strict=True)):
         values = (label, chance) if ok else (None, None)

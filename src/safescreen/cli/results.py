@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from safescreen.prediction import linear_predictor
+from safescreen.reporting.content.features import deviations
+from safescreen.status import Status
+
 from ..records import Record
 from .inputs import Loaded
-from .scores import Scores, linear_predictor, score
-from .show import STOPS, features_table, grid, result_rows, score_row, screening_line
+from .scores import Scores, score
+from .show import features_table, grid, result_rows, score_row, screening_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,12 +46,7 @@ class Result:
     @cached_property
     def spreads(self) -> npt.NDArray[np.float64]:
         """Standard deviations of the chosen features, weighted as the samples are."""
-        problem, support, X = self.solution.problem, self.solution.support, self.loaded.data.X
-        if problem.standardize:
-            return np.asarray(problem.design.scales[support])
-        chosen = X[:, support] if isinstance(X, np.ndarray) else X.tocsc()[:, support].toarray()
-        columns = np.asarray(chosen, dtype=np.float64)
-        return np.asarray(np.sqrt(problem.weights @ (columns - problem.weights @ columns) ** 2))
+        return deviations(self.solution.problem, self.solution.support)
 
     def show(self, console: Console) -> None:
         """The model, how far it is proved, and how well it predicts."""
@@ -57,9 +56,9 @@ class Result:
         console.print(features_table(solution, self.spreads))
         rows = result_rows(solution) | {what: score_row(found) for what, found in self.scores.items()}
         console.print(grid(rows, align="left"))
-        if solution.status != "optimal":
+        if solution.status != Status.OPTIMAL:
             console.print(
-                f"[yellow]{STOPS[solution.status]}[/yellow]: this is the best model found, and no model has an "
+                f"[yellow]{solution.status.sentence}[/yellow] This is the best model found, and no model has an "
                 "objective below the lower bound."
             )
 
@@ -116,5 +115,5 @@ class Result:
 
 def score_of(solution: Solution, X: Any, y: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None = None) -> Scores:
     """How well a solution predicts the labels of some data."""
-    log_odds = linear_predictor(X, solution.coef[solution.support], solution.support, solution.intercept)
+    log_odds = linear_predictor(X, solution.coef, solution.intercept)
     return score(log_odds, np.asarray(y == solution.problem.classes[1]), weights)

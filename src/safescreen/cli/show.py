@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from .inputs import Loaded
     from .scores import Scores
 
-STOPS = {
-    "time_limit": "The time limit ended the search",
-    "node_limit": "The node limit ended the search",
-    "interrupted": "Ctrl-C ended the search",
-    "numerical_limit": "Double precision cannot show a smaller gap",
-}
-
 
 def make_console(quiet: bool = False, stderr: bool = False) -> Console:
     """A console without guesses about what numbers mean; colours vanish when piped."""

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
-import uuid
-from importlib.resources import files
-from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -65,79 +59,12 @@ def report(
     >>> page.startswith("<!doctype html>")
     True
     """
-    from .heldout import evaluated
-    from .proofs import check_belongs, read_proof
-    from .subject import subject_of
+    from safescreen.files import write_whole
+    from safescreen.reporting.content.subject import subject_of
+    from safescreen.reporting.page import page_of
 
-    subject = subject_of(result)
-    solutions = [subject.solution] if subject.path is None else list(subject.path)
-    scores = None if test is None else [evaluated(solution, test) for solution in solutions]
-    found = None if proof is None else read_proof(proof)
-    if found is not None:
-        check_belongs(found, solutions)
-    page = _page(subject, scores, found, title)
+    page = page_of(subject_of(result, test, proof), title)
     if path is not None:
-        _write(Path(path), page)
+        with write_whole(path) as temporary:
+            temporary.write_text(page, encoding="utf-8", newline="\n")
     return page
-
-
-def _page(subject: Any, scores: Any, proof: Any, title: str | None) -> str:
-    """All sections in their order, put into the template."""
-    import safescreen.reporting.words as words
-    from safescreen import __version__
-
-    from .answer import answer_section, question_html
-    from .course import search_section
-    from .escaping import escaped, script_json
-    from .features import features_data, features_section
-    from .grids import grid_section
-    from .heldout_charts import heldout_section
-    from .paths import path_section
-    from .record import details_section, moment, proof_section, samples_and_features
-    from .subject import most_permissive
-
-    focus = None
-    if scores is not None:
-        focus = scores[0] if subject.path is None else scores[most_permissive(subject.path)]
-    sections = [
-        path_section(subject, scores),
-        answer_section(subject),
-        grid_section(subject.search),
-        features_section(subject),
-        search_section(subject.solution),
-        heldout_section(subject, focus) if focus is not None else "",
-        proof_section(subject, proof),
-        details_section(subject),
-    ]
-    script, now = _file("page.js"), moment()
-    return Template(_file("page.html")).substitute(
-        title=escaped(words.title(subject) if title is None else title),
-        version=escaped(__version__),
-        data_set=escaped(samples_and_features(subject.problem)),
-        date=f"{now.day} {now:%B %Y}",
-        timestamp=f"{now:%Y-%m-%dT%H:%M:%SZ}",
-        style=_file("page.css"),
-        question=question_html(subject),
-        sections="\n".join(section for section in sections if section),
-        data=script_json(features_data(subject)),
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-    )
-
-
-def _file(name: str) -> str:
-    """One of the page's ingredients, which lie next to this module."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def _write(path: Path, text: str) -> None:
-    """Write next to the target and rename, so that no reader ever sees half a page."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from .digits import nearest
-from .escaping import escaped
+from safescreen.formatting.digits import nearest
+from safescreen.formatting.escaping import escaped
+from safescreen.reporting.markup import PARAMETERS
 
 Values = Sequence[float] | npt.NDArray[np.float64]
 
@@ -24,13 +25,19 @@ _SIDE = 1000.0  # of the SVG's own square, whatever its shape on the page
 
 @dataclass(frozen=True)
 class Axis:
-    """A range of numbers, linear or logarithmic, and the numbers to label."""
+    """What is measured: a range of numbers, linear or logarithmic, and the numbers to label."""
 
+    title: str
     low: float
     high: float
     ticks: tuple[float, ...]
     labels: tuple[str, ...]
     logarithmic: bool = False
+
+    @property
+    def label(self) -> str:
+        """What to write along the axis."""
+        return f"{self.title}, logarithmic" if self.logarithmic else self.title
 
     def place(self, value: float) -> float:
         """Where a number lies, 0 at the low end and 1 at the high end."""
@@ -41,8 +48,9 @@ class Axis:
         return math.log10(value) if self.logarithmic else value
 
 
-def linear(low: float, high: float, most: int = 6, whole: bool = False, room: float = 0.0) -> Axis:
+def linear(title: str, low: float, high: float, most: int = 6, whole: bool = False, room: float = 0.0) -> Axis:
     """An axis from ``low`` to ``high``, a little longer by ``room``, with round labels and ``most`` steps at most."""
+    low, high = float(low), float(high)
     if not high - low > max(1e-12 * max(abs(low), abs(high)), 1e-250):
         low, high = low - max(abs(low) * 1e-3, 1e-9), high + max(abs(high) * 1e-3, 1e-9)
     low, high = low - room * (high - low), high + room * (high - low)
@@ -54,10 +62,10 @@ def linear(low: float, high: float, most: int = 6, whole: bool = False, room: fl
         labels = [nearest(tick, 6) for tick in ticks]
     else:
         labels = [f"{tick:.{decimals}f}".replace("-", "−") for tick in ticks]
-    return Axis(low, high, tuple(ticks), tuple(labels))
+    return Axis(title, low, high, tuple(ticks), tuple(labels))
 
 
-def logarithmic(low: float, high: float, count: int = 6) -> Axis:
+def logarithmic(title: str, low: float, high: float, count: int = 6) -> Axis:
     """An axis over orders of magnitude, with powers of ten (or few of them) as labels."""
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     every = max(1, math.ceil((last - first) / count))
@@ -65,15 +73,22 @@ def logarithmic(low: float, high: float, count: int = 6) -> Axis:
     factors = (1.0, 2.0, 5.0) if decades < 1.5 else (1.0, 3.0) if decades < 3.2 else (1.0,)
     powers = range(first, last + 1, every)
     ticks = [f * 10.0**p for p in powers for f in factors if low * 0.999 <= f * 10.0**p <= high * 1.001]
-    return Axis(low, high, tuple(ticks), tuple(nearest(tick, 1) for tick in ticks), logarithmic=True)
+    return Axis(title, low, high, tuple(ticks), tuple(nearest(tick, 1) for tick in ticks), logarithmic=True)
 
 
 def parameter_axis(name: str, values: npt.NDArray[np.float64]) -> Axis:
     """An axis for a model parameter: prices and ridge parameters are spread over orders of magnitude."""
     low, high = float(values.min()), float(values.max())
     if name != "k" and low > 0.0 and high > 10.0 * low:
-        return logarithmic(low, high)
-    return linear(low, high, 12 if name == "k" else 6, whole=name == "k")
+        return logarithmic(PARAMETERS[name], low, high)
+    return linear(PARAMETERS[name], low, high, 12 if name == "k" else 6, whole=name == "k")
+
+
+def rank_axis(title: str, size: int) -> Axis:
+    """An axis for places from first to last."""
+    steps = linear(title, 0.0, size, 5, whole=True).ticks
+    ticks = (1.0, *(tick for tick in steps if 1.0 < tick <= size))
+    return Axis(title, 0.5, size + 0.5, ticks, tuple(f"{tick:,.0f}" for tick in ticks))
 
 
 def _round_step(step: float, whole: bool) -> float:
@@ -92,9 +107,14 @@ class Chart:
 
     def area(self, xs: Values, lower: Values, upper: Values, look: str) -> None:
         """What lies between two lines."""
-        there = self._points(xs, upper)
-        back = self._points(xs, lower)[::-1]
-        self.marks.append(f'<path class="area {look}" d="M{"L".join(there + back)}Z"/>')
+        outline = self._points(xs, upper) + self._points(xs, lower)[::-1]
+        self.marks.append(f'<path class="area {look}" d="M{"L".join(outline)}Z"/>')
+
+    def bounds(self, xs: Values, lower: Values, upper: Values) -> None:
+        """The best model and the proved bound, and what is open between them."""
+        self.area(xs, lower, upper, "gap")
+        self.line(xs, lower, "bound")
+        self.line(xs, upper, "model")
 
     def line(self, xs: Values, ys: Values, look: str) -> None:
         """Points joined by straight lines."""
@@ -129,34 +149,20 @@ class Chart:
         self.marks.append(f'<path class="line {look}" d="M0 {self._y(y):.1f}H{_SIDE:g}"/>')
 
     def html(
-        self,
-        title: str,
-        description: str,
-        x_label: str,
-        y_label: str,
-        legend: Sequence[tuple[str, str]] = (),
-        height: int = 240,
-        name: str = "",
+        self, name: str, title: str, description: str, legend: Sequence[tuple[str, str]] = (), height: int = 240
     ) -> str:
-        """The chart as a figure; the title and the legend's texts are escaped here."""
+        """The chart as a figure; all texts are escaped here. The legend pairs labels with looks."""
         keys = "".join(f'<span class="key {look}">{escaped(label)}</span>' for label, look in legend)
-        ys = "".join(
-            f'<span style="bottom:{100 * self.y.place(tick):.2f}%">{escaped(label)}</span>'
-            for tick, label in zip(self.y.ticks, self.y.labels, strict=True)
-        )
-        xs = "".join(
-            f'<span style="left:{100 * self.x.place(tick):.2f}%">{escaped(label)}</span>'
-            for tick, label in zip(self.x.ticks, self.x.labels, strict=True)
-        )
         widest = max(self.y.labels, key=len, default="")
         return (
             f'<figure class="chart" data-chart="{escaped(name)}"><figcaption><strong>{escaped(title)}</strong>'
             f'<span class="keys">{keys}</span></figcaption>'
-            f'<div class="y-label">{escaped(y_label)}</div>'
-            f'<div class="plot" style="--height:{height}px"><div class="ys"><b>{escaped(widest)}</b>{ys}</div>'
+            f'<div class="y-label">{escaped(self.y.label)}</div><div class="plot" style="--height:{height}px">'
+            f'<div class="ys"><b>{escaped(widest)}</b>{_tick_labels(self.y, "bottom")}</div>'
             f'<svg viewBox="0 0 1000 1000" preserveAspectRatio="none" role="img" aria-label="{escaped(description)}">'
             f'<path class="grid" d="{self._grid()}"/>{"".join(self.marks)}</svg>'
-            f'<div class="xs">{xs}</div></div><div class="x-label">{escaped(x_label)}</div></figure>'
+            f'<div class="xs">{_tick_labels(self.x, "left")}</div></div>'
+            f'<div class="x-label">{escaped(self.x.label)}</div></figure>'
         )
 
     def _grid(self) -> str:
@@ -172,13 +178,12 @@ class Chart:
         return _SIDE * (1.0 - self.y.place(float(value)))
 
 
-def steps(xs: Values, ys: Values) -> tuple[list[float], list[float]]:
-    """A step function that keeps each value until the next point, as a line."""
-    flat_x, flat_y = [float(xs[0])], [float(ys[0])]
-    for x, y in zip(xs[1:], ys[1:], strict=True):
-        flat_x += [float(x), float(x)]
-        flat_y += [flat_y[-1], float(y)]
-    return flat_x, flat_y
+def _tick_labels(axis: Axis, side: str) -> str:
+    """The axis' numbers, each at its distance from a side of the chart."""
+    return "".join(
+        f'<span style="{side}:{100 * axis.place(tick):.2f}%">{escaped(label)}</span>'
+        for tick, label in zip(axis.ticks, axis.labels, strict=True)
+    )
 
 
 def thinned(size: int, most: int = 400) -> npt.NDArray[np.int64]:

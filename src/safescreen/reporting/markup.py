@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from string import Template
+from typing import Any, NamedTuple
 
-from .escaping import escaped, shortened
+from safescreen.formatting.escaping import escaped, shortened
 
 LONGEST_NAME = 200
 """Characters of a name that are shown: nobody reads more, and column numbers tell features apart."""
@@ -15,6 +17,25 @@ PARAMETERS = {"k": "budget k", "mu": "price μ", "gamma": "ridge parameter γ"}
 
 _LONGEST_VALUE = 200
 _LONG_NAME = 60  # may be cut off on a small screen
+
+
+class Column(NamedTuple):
+    """A table's column: its title, a remark below that, its look, and whether its cells name their rows."""
+
+    title: str
+    remark: str = ""
+    look: str = ""
+    names_rows: bool = False
+
+
+def ingredient(name: str) -> str:
+    """A file that the page is made of."""
+    return files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def filled(name: str, **values: Any) -> str:
+    """A template of the page with its gaps filled."""
+    return Template(ingredient(name)).substitute(values)
 
 
 def section(anchor: str, heading: str, *parts: str) -> str:
@@ -32,12 +53,17 @@ def paragraph(text: str, look: str = "") -> str:
     return f'<p class="{look}">{escaped(text)}</p>' if look else f"<p>{escaped(text)}</p>"
 
 
-def name_html(name: str, length: int = LONGEST_NAME) -> str:
+def name(text: str, length: int = LONGEST_NAME) -> str:
     """A user's name for something, isolated so that its direction of writing cannot disturb the line."""
-    if not name.strip():
+    if not text.strip():
         return "<i>no name</i>"
-    hint = f' title="{escaped(shortened(name, LONGEST_NAME))}"' if len(name) > _LONG_NAME else ""
-    return f"<bdi{hint}>{escaped(shortened(name, length))}</bdi>"
+    hint = f' title="{escaped(shortened(text, LONGEST_NAME))}"' if len(text) > _LONG_NAME else ""
+    return f"<bdi{hint}>{escaped(shortened(text, length))}</bdi>"
+
+
+def setting(parameter: str, value: float) -> str:
+    """A parameter and its value."""
+    return f"{SYMBOLS[parameter]} = {value:g}"
 
 
 def tiles(facts: Iterable[tuple[str, str, str]]) -> str:
@@ -63,20 +89,37 @@ def fact_table(facts: Mapping[str, Any], look: str) -> str:
     return f'<table class="facts {look}"><tbody>{rows}</tbody></table>'
 
 
-def table(look: str, heads: Iterable[tuple[str, str, str]], rows: str) -> str:
-    """A table that scrolls on its own if it must; each head is a title, a remark below it and the column's look."""
-    titles = "".join(
-        f'<th scope="col" class="{style}">{escaped(title)}{f"<small>{escaped(remark)}</small>" if remark else ""}</th>'
-        for title, remark, style in heads
+def table(look: str, columns: Iterable[Column], rows: Iterable[str]) -> str:
+    """A table that scrolls on its own if it must; :func:`row` makes its rows."""
+    heads = "".join(
+        f'<th scope="col"{_class(column.look)}>{escaped(column.title)}'
+        f"{f'<small>{escaped(column.remark)}</small>' if column.remark else ''}</th>"
+        for column in columns
     )
     return (
-        f'<div class="scroll"><table class="{look}"><thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table></div>'
+        f'<div class="scroll"><table class="{look}"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def row(columns: Sequence[Column], cells: Iterable[str], look: str = "") -> str:
+    """A row of a table; the cells are HTML."""
+    parts = (
+        f'<th scope="row"{_class(column.look)}>{cell}</th>'
+        if column.names_rows
+        else f"<td{_class(column.look)}>{cell}</td>"
+        for column, cell in zip(columns, cells, strict=True)
+    )
+    return f"<tr{_class(look)}>{''.join(parts)}</tr>"
 
 
 def code(text: str) -> str:
     """Something to type or paste."""
     return f"<pre><code>{escaped(text)}</code></pre>"
+
+
+def _class(look: str) -> str:
+    return f' class="{look}"' if look else ""
 
 
 def _value(value: Any) -> str:

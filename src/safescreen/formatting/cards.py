@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from safescreen.reporting.digits import above, below, counted, duration, percent_above, percent_of
-from safescreen.reporting.escaping import escaped, shortened
+from safescreen.formatting.digits import above, below, counted, duration, percent_above, percent_of
+from safescreen.formatting.escaping import escaped, shortened
 
 _MOST_ROWS = 10
 _LONGEST_NAME = 60

@@ -1,0 +1,12 @@
+"""Pictures of proofs: displays in scikit-learn's style, for matplotlib (extra ``plot``).
+
+A display is made by one of its ``from_...`` methods, which draws at once, or from plain arrays, to be drawn by
+``plot``. Either way it keeps the figure as ``figure_`` and the axes as ``ax_`` for further changes.
+"""
+
+from safescreen.plots.convergence import ConvergenceDisplay
+from safescreen.plots.cross_validation import CVDisplay
+from safescreen.plots.path import PathDisplay
+from safescreen.plots.screening import ScreeningDisplay
+
+__all__ = ["CVDisplay", "ConvergenceDisplay", "PathDisplay", "ScreeningDisplay"]

@@ -1,0 +1,121 @@
+"""What all displays share: axes, colours, documentation and a tidy look."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from inspect import cleandoc
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+STRONG, WEAK, GOOD, QUIET = "#0b5394", "#d9822b", "#2e8b57", "#c9d0d8"
+
+_PARAMETERS = {"k": "budget k", "mu": "price μ", "gamma": "ridge parameter γ"}
+_ATTRIBUTES = """
+
+Attributes
+----------
+ax_ : matplotlib Axes
+    The axes; of a path an array of two, for coefficients and for bounds.
+figure_ : matplotlib Figure
+    Their figure.
+"""
+_LAST_PARAMETERS = """
+ax : matplotlib Axes, optional
+    Where to draw, for a path a pair of axes; by default in a new figure.
+**kwargs
+    Passed on to :meth:`plot`.
+
+Returns
+-------
+display
+    The display, drawn.
+"""
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Display(ABC):
+    """A picture that keeps the axes it was drawn on."""
+
+    ax_: Any
+    figure_: Any
+
+    def __init_subclass__(cls) -> None:
+        if cls.__doc__ is not None:
+            cls.__doc__ = cleandoc(cls.__doc__) + _ATTRIBUTES
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw, for a path a pair of axes; by default in a new figure.
+        **kwargs
+            Passed on to the method of the axes that draws the data, to change its look.
+
+        Returns
+        -------
+        display
+            This display.
+        """
+        axes = np.ravel(np.asarray(self._new_axes(pyplot()) if ax is None else ax, dtype=object))
+        self._draw(*axes, **kwargs)
+        for one in axes:
+            _tidy(one)
+        self.ax_ = axes if axes.size > 1 else axes[0]
+        self.figure_ = axes[0].figure
+        return self
+
+    def _new_axes(self, plt: Any) -> Any:
+        return plt.subplots(layout="constrained")[1]
+
+    @abstractmethod
+    def _draw(self, *axes: Any, **kwargs: Any) -> None:
+        """Draw on these axes."""
+
+
+def draws(method: Method) -> Method:
+    """Complete the documentation of a method that makes a display: its last parameters and what it returns."""
+    if method.__doc__ is not None:
+        method.__doc__ = cleandoc(method.__doc__) + _LAST_PARAMETERS
+    return method
+
+
+def pyplot() -> Any:
+    """matplotlib, or one sentence on how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("Displays need matplotlib: pip install 'safescreen[plot]'.") from error
+    return plt
+
+
+def solution_of(estimator: Any) -> Any:
+    """The solution a fitted estimator holds."""
+    solution = getattr(estimator, "solution_", None)
+    if solution is None:
+        raise ValueError(
+            f"{type(estimator).__name__} holds no solution: it is not fitted, or was copied or loaded, which leaves "
+            "the solution behind."
+        )
+    return solution
+
+
+def label_parameter(ax: Any, parameter: str, values: npt.NDArray[Any]) -> None:
+    """Label and scale for a parameter: prices and ridge parameters are spread over orders of magnitude."""
+    ax.set_xlabel(_PARAMETERS.get(parameter, parameter))
+    if parameter == "k":
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    elif values.min() > 0.0 and values.max() > 10.0 * values.min():
+        ax.set_xscale("log")
+
+
+def _tidy(ax: Any) -> None:
+    """Fewer lines around the data."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)

@@ -1,0 +1,149 @@
+"""How a model does on data it has not seen: ROC, calibration and the usual scores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit
+from scipy.stats import binomtest, norm, rankdata
+
+from safescreen import prediction
+from safescreen.solution import Solution
+from safescreen.validation import check_matrix
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+_SMALLEST_GROUP = 15  # samples
+_MOST_GROUPS = 10
+
+
+@dataclass(frozen=True)
+class Group:
+    """Samples of similar prediction: the mean of these, and the share that came true with its 95 % interval."""
+
+    size: int
+    predicted: float
+    observed: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Predictions for held-out samples, and what came true."""
+
+    log_odds: FloatArray
+    positive: BoolArray
+    base_rate: float  # of the positive class in the training data
+
+    @property
+    def probability(self) -> FloatArray:
+        """Predicted probability of the positive class."""
+        return prediction.probabilities(self.log_odds)[:, 1]
+
+    @property
+    def log_loss(self) -> float:
+        """Mean log-loss, finite for confident mistakes."""
+        return prediction.log_loss(self.log_odds, self.positive)
+
+    @property
+    def naive_log_loss(self) -> float:
+        """Log-loss of always predicting the training data's base rate."""
+        return prediction.log_loss(np.full(self.positive.size, logit(self.base_rate)), self.positive)
+
+    @property
+    def brier(self) -> float:
+        """Mean squared distance of the probability from what came true."""
+        return float(np.mean((self.probability - self.positive) ** 2))
+
+    @property
+    def accuracy(self) -> float:
+        """Share of samples whose more probable class came true."""
+        return prediction.accuracy(self.log_odds, self.positive)
+
+    @property
+    def auc(self) -> float:
+        """Area under the ROC curve; NaN with one class."""
+        return prediction.auc(self.log_odds, self.positive)
+
+    def auc_interval(self) -> tuple[float, float]:
+        """A 95 % interval for the area (DeLong's variance, on the logit scale); NaN for an area of 0 or 1."""
+        area = self.auc
+        if not 0.0 < area < 1.0:
+            return math.nan, math.nan
+        high, low = self.log_odds[self.positive], self.log_odds[~self.positive]
+        ranks = rankdata(np.concatenate((high, low)))
+        beaten = (ranks[: high.size] - rankdata(high)) / low.size  # share of negatives below each positive
+        beating = (ranks[high.size :] - rankdata(low)) / high.size  # share of positives below each negative
+        variance = sum(float(part.var(ddof=1)) / part.size for part in (beaten, beating) if part.size > 1)
+        spread = norm.ppf(0.975) * math.sqrt(variance) / (area * (1.0 - area))
+        return float(expit(logit(area) - spread)), float(expit(logit(area) + spread))
+
+    def roc(self) -> tuple[FloatArray, FloatArray]:
+        """Rates of false and true positives as the threshold falls, one point per distinct prediction."""
+        return prediction.roc(self.log_odds, self.positive)
+
+    def calibration(self) -> list[Group]:
+        """Samples in groups of similar prediction, as equal in size as ties allow."""
+        count = int(np.clip(self.log_odds.size // _SMALLEST_GROUP, 1, _MOST_GROUPS))
+        order = np.argsort(self.log_odds, kind="stable")
+        score = self.log_odds[order]
+        cuts = [round(i * score.size / count) for i in range(1, count)]
+        cuts = sorted({int(np.searchsorted(score, score[cut], side="left")) for cut in cuts} - {0})
+        return [self._group(members) for members in np.split(order, cuts)]
+
+    def _group(self, members: npt.NDArray[np.intp]) -> Group:
+        true = int(self.positive[members].sum())
+        interval = binomtest(true, members.size).proportion_ci(method="wilson")
+        predicted, observed = float(self.probability[members].mean()), true / members.size
+        return Group(members.size, predicted, observed, float(interval.low), float(interval.high))
+
+
+def evaluated(solution: Solution, test: Any) -> HeldOut:
+    """The model on held-out data ``(X, y)``."""
+    if not isinstance(test, tuple | list) or len(test) != 2:
+        raise TypeError(f"test is a {type(test).__name__}, but must be a pair (X, y) of held-out data.")
+    problem = solution.problem
+    X = _matched(solution, test[0])
+    log_odds = prediction.linear_predictor(X, solution.coef, solution.intercept)
+    base_rate = float(problem.weights[problem.y > 0.0].sum())
+    return HeldOut(log_odds, _positive(solution, test[1], X.shape[0]), base_rate)
+
+
+def _matched(solution: Solution, X: Any) -> Any:
+    """The held-out matrix, its columns those of the training data."""
+    matrix, names = check_matrix(X)
+    problem = solution.problem
+    if matrix.shape[1] != problem.n_features:
+        raise ValueError(
+            f"test has {matrix.shape[1]} features, but the model was fitted to {problem.n_features}: give the same "
+            "columns in the same order."
+        )
+    if names is not None and problem.feature_names is not None:
+        differing = np.flatnonzero(names.astype(str) != problem.feature_names.astype(str))
+        if differing.size:
+            j = int(differing[0])
+            raise ValueError(
+                f"test has {names[j]!r} as column {j}, but the model was fitted to {problem.feature_names[j]!r} there: "
+                "give the same columns in the same order."
+            )
+    return matrix
+
+
+def _positive(solution: Solution, y: Any, size: int) -> BoolArray:
+    """Which samples have the larger of the two labels."""
+    labels = np.asarray(y).reshape(-1).tolist()
+    if len(labels) != size:
+        raise ValueError(f"test has {size} rows in X, but {len(labels)} labels in y.")
+    negative, positive = solution.problem.classes.tolist()
+    strangers = [label for label in labels if label not in (negative, positive)]
+    if strangers:
+        raise ValueError(
+            f"test has the label {strangers[0]!r} in y, but the model knows {negative!r} and {positive!r}."
+        )
+    return np.array([label == positive for label in labels], dtype=np.bool_)

@@ -1,0 +1,59 @@
+"""All sections in their order, put into the page's template."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from datetime import UTC, datetime
+
+from safescreen import __version__
+from safescreen.formatting.digits import counted
+from safescreen.formatting.escaping import escaped, script_json
+from safescreen.reporting.content import sentences
+from safescreen.reporting.content.subject import Subject
+from safescreen.reporting.markup import filled, ingredient, joined, paragraph
+from safescreen.reporting.sections.answer import answer_section
+from safescreen.reporting.sections.features import features_data, features_section
+from safescreen.reporting.sections.footer import details_section, proof_section
+from safescreen.reporting.sections.grid import grid_section
+from safescreen.reporting.sections.held_out import held_out_section
+from safescreen.reporting.sections.path import path_section
+from safescreen.reporting.sections.search import search_section
+
+_SECTIONS = (
+    path_section,
+    answer_section,
+    grid_section,
+    features_section,
+    search_section,
+    held_out_section,
+    proof_section,
+    details_section,
+)
+
+
+def page_of(subject: Subject, title: str | None = None) -> str:
+    """The page, complete in itself."""
+    problem, script, now = subject.problem, ingredient("page.js"), _now()
+    return filled(
+        "page.html",
+        title=escaped(sentences.title(subject) if title is None else title),
+        version=escaped(__version__),
+        data_set=f"{counted(problem.n_samples, 'sample')}, {counted(problem.n_features, 'feature')}",
+        date=f"{now.day} {now:%B %Y}",
+        timestamp=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        style=ingredient("page.css"),
+        question=paragraph(sentences.question(subject), "question"),
+        meaning=paragraph(sentences.meaning_of_best(subject), "quiet"),
+        sections=joined(section(subject) for section in _SECTIONS),
+        data=script_json(features_data(subject)),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+def _now() -> datetime:
+    """When the page is made; reproducible builds set it by SOURCE_DATE_EPOCH."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)

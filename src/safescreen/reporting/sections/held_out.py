@@ -1,0 +1,77 @@
+"""Held-out data on the page: scores, ROC and calibration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from safescreen.formatting.digits import counted, nearest
+from safescreen.reporting import markup as html
+from safescreen.reporting.charts import Chart, linear, thinned
+from safescreen.reporting.content import sentences
+from safescreen.reporting.content.held_out import HeldOut
+from safescreen.reporting.content.subject import Subject
+
+
+def held_out_section(subject: Subject) -> str:
+    """Scores, ROC and calibration."""
+    score, label = subject.score, sentences.label(subject.problem, 1)
+    if score is None:
+        return ""
+    intro = (
+        f"{counted(score.positive.size, 'sample')} that the model has not seen, {score.positive.sum():,} of them "
+        f"{label}."
+    )
+    if math.isnan(score.auc):
+        intro += " With one class only there is no ROC curve."
+    if subject.place is not None:
+        intro += f" Shown for {html.setting(*subject.place)}; the path above has the scores of all models."
+    charts = f'<div class="pair">{_roc_chart(score)}{_calibration_chart(score, label)}</div>'
+    return html.section("heldout", "On held-out data", html.paragraph(intro), html.tiles(_facts(score)), charts)
+
+
+def _facts(score: HeldOut) -> list[tuple[str, str, str]]:
+    facts = [
+        ("Log-loss", nearest(score.log_loss, 4), f"{nearest(score.naive_log_loss, 4)} at the base rate"),
+        ("Brier score", nearest(score.brier, 4), "0 is perfect"),
+        ("Accuracy", f"{100.0 * score.accuracy:.1f}\u00a0%", "at probability ½"),
+    ]
+    if math.isnan(score.auc):
+        return facts
+    low, high = score.auc_interval()
+    interval = "no interval" if math.isnan(low) else f"95\u00a0% interval {low:.3f} to {high:.3f}"
+    return [("Area under ROC", f"{score.auc:.3f}", interval), *facts]
+
+
+def _roc_chart(score: HeldOut) -> str:
+    if math.isnan(score.auc):
+        return ""
+    false, true = score.roc()
+    chart = Chart(linear("false positive rate", 0.0, 1.0), linear("true positive rate", 0.0, 1.0))
+    chart.line([0.0, 1.0], [0.0, 1.0], "reference")
+    keep = thinned(false.size)
+    chart.area(false[keep], np.zeros(keep.size), true[keep], "soft")
+    chart.line(false[keep], true[keep], "model")
+    return chart.html("roc", "ROC curve", f"ROC curve with area {score.auc:.3f}.", height=280)
+
+
+def _calibration_chart(score: HeldOut, label: str) -> str:
+    groups = score.calibration()
+    chart = Chart(
+        linear("predicted probability (columns: how many samples)", 0.0, 1.0),
+        linear("observed share, 95 % interval", 0.0, 1.0),
+    )
+    counts, edges = np.histogram(score.probability, bins=20, range=(0.0, 1.0))
+    chart.columns(edges[:-1], edges[1:], 0.18 * counts / max(counts.max(), 1), "soft")
+    chart.line([0.0, 1.0], [0.0, 1.0], "reference")
+    predicted = [group.predicted for group in groups]
+    chart.bars(predicted, [group.low for group in groups], [group.high for group in groups], "model")
+    titles = [
+        f"{counted(group.size, 'sample')}: predicted {group.predicted:.3f}, observed {group.observed:.3f} "
+        f"({group.low:.3f} to {group.high:.3f})"
+        for group in groups
+    ]
+    chart.dots(predicted, [group.observed for group in groups], "model", titles)
+    description = f"Observed against predicted share of {label} in {counted(len(groups), 'group')}."
+    return chart.html("calibration", "Calibration", description, height=280)
