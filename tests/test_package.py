@@ -104,3 +104,14 @@ def test_version_is_the_same_everywhere():
 def test_unknown_name():
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = ss.nonsense
+
+
+@pytest.mark.parametrize("leaf", ["formatting", "status"])
+def test_leaves_import_nothing_else_of_the_package(leaf):
+    """Everything may use them, so they must not lead anywhere."""
+    root = Path(ss.__file__).parent
+    for file in [*root.glob(f"{leaf}/**/*.py"), *root.glob(f"{leaf}.py")]:
+        imports = re.findall(
+            r"^\s*(?:from|import)\s+(safescreen[\w.]*|\.[\w.]*)", file.read_text("utf-8"), re.MULTILINE
+        )
+        assert all(name.startswith(f"safescreen.{leaf}") for name in imports), file

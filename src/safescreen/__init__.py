@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is
     from .screening import screen as screen
     from .search import solve as solve
     from .solution import Solution as Solution
+    from .status import Status as Status
     from .verification import Verification as Verification
     from .verification import verify as verify
 
@@ -49,6 +50,7 @@ _HOMES = {
     "Screening": "screening",
     "ScreeningDisplay": "plots",
     "Solution": "solution",
+    "Status": "status",
     "Verification": "verification",
     "datasets": "",
     "l0_path": "path",

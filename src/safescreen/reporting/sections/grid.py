@@ -124,11 +124,7 @@ def _table(search: L0LogisticRegressionCV) -> str:
     rows = []
     for i in order[:_MOST_ROWS]:
         cells = [f"{value:g}" for value in results["params"][i].values()]
-        cells += [
-            nearest(float(mean[i]), 5),
-            nearest(float(error[i]), 3),
-            percent_above(float(results["max_gap"][i])),
-        ]
+        cells += [nearest(float(mean[i]), 5), nearest(float(error[i]), 3), percent_above(float(results["max_gap"][i]))]
         rows.append(html.row(columns, cells, "best" if i == search.best_index_ else ""))
     more = html.paragraph(f"The best {_MOST_ROWS} of {len(order):,}.", "quiet") if len(order) > _MOST_ROWS else ""
     return html.folded("All candidates in numbers", html.table("grid-points", columns, rows) + more)

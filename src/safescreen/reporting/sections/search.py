@@ -31,8 +31,7 @@ def _bounds_chart(solution: Solution) -> str:
     time = seconds * factor
     end = float(time[-1])
     chart = Chart(
-        _time_axis(unit, max(float(time[0]), 1e-3 * end), end),
-        linear("objective", lower.min(), upper.max(), room=0.05),
+        _time_axis(unit, max(float(time[0]), 1e-3 * end), end), linear("objective", lower.min(), upper.max(), room=0.05)
     )
     chart.bounds(np.repeat(time, 2)[1:], np.repeat(lower, 2)[:-1], np.repeat(upper, 2)[:-1])  # in steps
     description = (
