@@ -61,9 +61,7 @@ def _read_frame(source: Source, layout: Layout, textual: set[int]) -> Any:
     first_row = 0 if skip else layout.blank_lines
     exact = tuple(map(int, pd.__version__.split(".")[:2])) >= _EXACT_BY_DEFAULT
     with (
-        text_lines(
-            source, layout.encoding, newline=None
-        ) as lines,  # pandas mistakes rows that end like those of old Macs
+        text_lines(source, layout.encoding, newline=None) as lines,  # since pandas misreads some bare carriage returns
         warnings.catch_warnings(action="error", category=pd.errors.ParserWarning),
     ):
         try:
