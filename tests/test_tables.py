@@ -56,7 +56,7 @@ def same(path: str, **options: object) -> None:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"], ids=["comma", "semicolon", "tab"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
 @pytest.mark.parametrize("name", ["data.csv", "data.txt", "data.tsv", "data"])
 def test_delimiters_and_line_ends(tmp_path, delimiter, end, name):
     same(write(tmp_path / name, csv_text(delimiter, end)))
@@ -70,6 +70,8 @@ def test_encodings(tmp_path, encoding):
 def test_no_line_end_and_blank_lines(tmp_path):
     same(write(tmp_path / "a.csv", csv_text().rstrip("\n")))
     same(write(tmp_path / "b.csv", "\n" + csv_text().replace("\n", "\n\n") + "  \n"))
+    table = read_table(write(tmp_path / "c.csv", "a,b\r1,2\r  \r,3\r"))
+    np.testing.assert_array_equal(table.matrix, [[1.0, 2.0], [np.nan, 3.0]])
 
 
 @pytest.mark.parametrize(
@@ -130,6 +132,7 @@ def test_text_found_late_is_kept_from_the_first_row_on(tmp_path, n_rows):
         ("a,b\n1,2,3,4\n5,6\n", "4 fields in line 2, but 2 in the first line"),
         ("a,b\n1,2\n" * 30 + "7\n", "1 field in line 61, but 2 in the first line"),
         ("1,2\n3\n", "1 field in line 2, but 2 in the first line"),
+        (f"a,b\n1,{'9' * 22}\n1,x\n7\n", "1 field in line 4, but 2 in the first line"),
         ('a,b\n"x\ny",1\n\n\nz\n', "1 field in line 6, but 2 in the first line"),
         ('a,b\n1,2\n"3,4\n', "cannot be read as delimited text .EOF inside string"),
     ],
@@ -158,6 +161,14 @@ def test_underscores_are_no_digits(tmp_path):
         table = read_table(write(tmp_path / "data.csv", "code,n\n" + rows))
         assert table.texts[0].tolist() == ["1_0", "2_0"]
         np.testing.assert_array_equal(table.matrix[:, 1], [1.0, 2.0])
+    table = read_table(write(tmp_path / "data.csv", f"code,n\n1_0,1\n{'9' * 22},2\n"))
+    assert table.texts[0].tolist() == ["1_0", "9" * 22]
+
+
+def test_a_blank_line_is_a_gap_of_the_only_column(tmp_path):
+    table = read_table(write(tmp_path / "data.csv", "\n\na\n1\n\n3\n"))
+    assert table.names == ["a"]
+    np.testing.assert_array_equal(table.matrix[:, 0], [1.0, np.nan, 3.0])
 
 
 def test_decimal_commas_are_not_misread(tmp_path):

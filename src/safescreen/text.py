@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
 
 def nearest(wanted: str, names: Iterable[str], cutoff: float = 0.0) -> str:
     """The name most like the one a user typed, empty if none is; case matters less than letters."""
+    import difflib  # only mistakes need it
+
     known = list(names)
     folded = [name.casefold() for name in known]
     best = difflib.get_close_matches(wanted.casefold(), folded, n=1, cutoff=cutoff)

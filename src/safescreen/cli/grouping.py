@@ -28,9 +28,6 @@ def without(*names: str) -> Selection:
     return lambda name: name not in names
 
 
-_ALL = without()
-
-
 def expand(command: Callable[..., None]) -> Callable[..., None]:
     """The command as typer has to see it: without groups, with all their options."""
     hints = get_type_hints(command, include_extras=True)
@@ -54,11 +51,11 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _options(group: type[Any], selected: Selection = _ALL) -> Iterator[inspect.Parameter]:
+def _options(group: type[Any], selected: Selection | None = None) -> Iterator[inspect.Parameter]:
     """One parameter per field, shown in the group's panel; what is on by default becomes a switch that turns it off."""
     hints = get_type_hints(group, include_extras=True)
     for field in fields(group):
-        if not selected(field.name):
+        if selected is not None and not selected(field.name):
             continue
         kind, option = get_args(hints[field.name])
         if isinstance(option, OptionInfo):

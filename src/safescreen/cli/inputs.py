@@ -157,3 +157,11 @@ def read_model(path: Path) -> tuple[Record, Encoding]:
     if len(encoding.inputs) != record.support.size:
         raise ValueError(f"{path} cannot be loaded: it is damaged (its encoding has the wrong length).")
     return record, encoding
+
+
+def reading_of(model: Path, target: str | None) -> Reading:
+    """How a model's training data were read; the target may have another name by now."""
+    record, encoding = read_model(model)
+    if record.encoding is None:
+        raise ValueError(f"--model is {model}, but that model was not fitted on the command line.")
+    return encoding.reading if target is None else replace(encoding.reading, target=target)

@@ -89,7 +89,7 @@ class DataOptions:
 
 @dataclass(frozen=True)
 class _TermOptions:
-    """The terms of a problem under the library's names; features left out of the data are an option of these."""
+    """The terms of a problem under the library's names; columns that are excluded are not even read, see above."""
 
     panel: ClassVar[str] = "Problem"
 

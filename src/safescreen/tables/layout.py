@@ -28,6 +28,7 @@ class Layout(NamedTuple):
     delimiter: str
     names: list[str] | None  # None without a header; the names of row numbers and the like are empty
     n_columns: int
+    blank_lines: int  # before the first row
 
     def positions(self, wanted: Collection[str]) -> set[int]:
         """Where those of the wanted columns are that exist; who needs the others will say so."""
@@ -39,25 +40,27 @@ def find_layout(source: Source, header: bool | None) -> Layout:
     """Look at the first rows; `header` says whether the first one has names, None that it is to be found out."""
     encoding = "utf-16" if source.head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     delimiter = _find_delimiter(source, encoding)
-    sample = [row for _, row in islice(numbered_rows(source, encoding, delimiter), _SAMPLE_ROWS)]
+    sample = list(islice(numbered_rows(source, encoding, delimiter), _SAMPLE_ROWS))
     if not sample:
         raise ValueError(f"{source.name} is empty, but rows with a target and features are needed.")
-    first, rest = [field.strip() for field in sample[0]], sample[1:]
+    line, first = sample[0]
+    blank_lines = line - "".join(first).count("\n") - 1
+    first, rest = [field.strip() for field in first], [row for _, row in sample[1:]]
     if header is None:
         header = _looks_like_header(first, rest)
     if not header:
-        return Layout(encoding, delimiter, None, len(first))
+        return Layout(encoding, delimiter, None, len(first), blank_lines)
     if rest and len(rest[0]) == len(first) + 1:
         trailing = all(not row[-1].strip() for row in rest)
         first = [*first, ""] if trailing else ["", *first]  # or the rows start with names, as R writes them
     _refuse_duplicates(source, first)
-    return Layout(encoding, delimiter, first, len(first))
+    return Layout(encoding, delimiter, first, len(first), blank_lines)
 
 
 @contextmanager
-def text_lines(source: Source, encoding: str) -> Iterator[io.TextIOWrapper]:
-    """The lines of a text file, line ends included."""
-    with source.open() as raw, io.TextIOWrapper(raw, encoding=encoding, newline="") as lines:
+def text_lines(source: Source, encoding: str, newline: str | None = "") -> Iterator[io.TextIOWrapper]:
+    """The lines of a text file with their line ends; all of these are alike if `newline` is None."""
+    with source.open() as raw, io.TextIOWrapper(raw, encoding=encoding, newline=newline) as lines:
         yield lines
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from safescreen.tables.layout import MISSING, Layout, find_layout, parsed_number, refuse_ragged
+from safescreen.tables.layout import MISSING, Layout, find_layout, parsed_number, refuse_ragged, text_lines
 from safescreen.tables.source import Source
 from safescreen.tables.table import FloatArray, Table, Texts, default_names, spread
 
@@ -24,6 +24,8 @@ def read_text(source: Source, header: bool | None = None, labels: Collection[str
         layout = find_layout(source, header)
         kept = layout.positions(labels)
         frame = _read_frame(source, layout, kept)
+        if huge := _huge_integers(frame):
+            frame = _read_frame(source, layout, kept | huge)
     if frame.shape[0] == 0:
         raise ValueError(f"{source.name} has a header but no rows of data.")
     matrix, texts = _columns(frame, kept)
@@ -51,23 +53,28 @@ def _clear_errors(source: Source) -> Iterator[None]:
         raise ValueError(f"{source.name} cannot be read as delimited text ({error}).") from None
 
 
-def _read_frame(source: Source, layout: Layout, kept: set[int]) -> Any:
+def _read_frame(source: Source, layout: Layout, textual: set[int]) -> Any:
     """All columns, named by their positions: numbers where a column has nothing else, text as it is in the file."""
     import pandas as pd
 
+    skip = layout.n_columns > 1  # the only column has a gap where a line is blank
+    first_row = 0 if skip else layout.blank_lines
     exact = tuple(map(int, pd.__version__.split(".")[:2])) >= _EXACT_BY_DEFAULT
-    with source.open() as stream, warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+    with (
+        text_lines(source, layout.encoding, newline=None) as lines,  # since pandas misreads some bare carriage returns
+        warnings.catch_warnings(action="error", category=pd.errors.ParserWarning),
+    ):
         try:
             frame = pd.read_csv(
-                stream,
+                lines,
                 sep=layout.delimiter,
-                encoding=layout.encoding,
-                header=None if layout.names is None else 0,
+                header=None if layout.names is None else first_row,
                 names=range(layout.n_columns),
                 index_col=False,
-                dtype=dict.fromkeys(kept, str),
+                dtype=dict.fromkeys(textual, str),
                 na_values=list(MISSING),
                 keep_default_na=False,
+                skip_blank_lines=skip,
                 skipinitialspace=True,
                 low_memory=False,  # or the type of a column would be decided piece by piece
                 float_precision=None if exact else "round_trip",
@@ -80,9 +87,16 @@ def _read_frame(source: Source, layout: Layout, kept: set[int]) -> Any:
                 f"{source.name} cannot be read as delimited text ({reason}): close all quotation marks, and give every "
                 "row the same number of fields."
             ) from None
-    if frame.iloc[:, -1].isna().any():
+    last = frame.iloc[:, -1]
+    if last.isna().any() or last.eq("").any():
         refuse_ragged(source, layout)  # pandas fills up a row that is too short
     return frame
+
+
+def _huge_integers(frame: Any) -> set[int]:
+    """Columns with integers beyond 64 bits; pandas reads them as Python does, to whom 1_0 is ten."""
+    mixed = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind == "O"]
+    return {j for j in mixed if any(type(value) is int for value in frame[j].tolist())}
 
 
 def _columns(frame: Any, kept: set[int]) -> tuple[FloatArray, dict[int, Texts]]:

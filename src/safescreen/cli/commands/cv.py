@@ -21,10 +21,7 @@ from safescreen.status import Status
 from safescreen.text import nearest
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from safescreen.cli.inputs import Loaded
-    from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ def cv(
     finish(proved=not shortfall and solution.status == Status.OPTIMAL)
 
 
-def _cross_validate(chooser: L0LogisticRegressionCV, loaded: Loaded, quiet: bool) -> str:
+def _cross_validate(chooser: ss.L0LogisticRegressionCV, loaded: Loaded, quiet: bool) -> str:
     """Score all candidates; returns what to say about searches that ended early."""
     data = loaded.data
     errors = make_console(quiet, stderr=True)
@@ -125,16 +122,16 @@ def _cross_validate(chooser: L0LogisticRegressionCV, loaded: Loaded, quiet: bool
     return next((str(one.message) for one in caught if issubclass(one.category, ss.EndedEarlyWarning)), "")
 
 
-def _rows(chooser: L0LogisticRegressionCV) -> list[dict[str, Any]]:
+def _rows(chooser: ss.L0LogisticRegressionCV) -> list[dict[str, Any]]:
     """One record per candidate."""
-    results: dict[str, npt.NDArray[Any]] = chooser.cv_results_
+    results = chooser.cv_results_
     names = [*(name for name in results if name.startswith("param_")), "mean_test_score", "std_test_score"]
     names += [name for name in results if name not in (*names, "params")]
     shown = {name: name.removeprefix("param_") for name in names}
     return [{shown[name]: results[name][i].item() for name in names} for i in range(len(results["params"]))]
 
 
-def _show(console: Console, chooser: L0LogisticRegressionCV, scoring: str) -> None:
+def _show(console: Console, chooser: ss.L0LogisticRegressionCV, scoring: str) -> None:
     """One line per candidate, the chosen one in bold."""
     results = chooser.cv_results_
     names = list(results["params"][0])

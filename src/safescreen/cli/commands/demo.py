@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -13,10 +13,6 @@ import safescreen as ss
 from safescreen.cli.output.files import check_files
 from safescreen.cli.output.show import grid, result_rows, screening_line
 from safescreen.files import write_whole
-
-if TYPE_CHECKING:
-    from safescreen.problem import Problem
-    from safescreen.search.solution import Solution
 
 
 def demo(
@@ -41,7 +37,7 @@ def demo(
             console.save_svg(str(temporary), title="safescreen demo")
 
 
-def _feature_table(problem: Problem, solution: Solution) -> Table:
+def _feature_table(problem: ss.Problem, solution: ss.Solution) -> Table:
     """The chosen features, in the data's units and per standard deviation."""
     table = Table(title="Chosen features", title_justify="left")
     table.add_column("feature", overflow="fold")

@@ -17,7 +17,6 @@ from safescreen.status import Status
 
 if TYPE_CHECKING:
     from safescreen.cli.output.results import Result
-    from safescreen.path import L0Path
 
 
 @expand
@@ -61,7 +60,7 @@ def path(
     finish(proved=all(status == Status.OPTIMAL for status in found.statuses))
 
 
-def _rows(found: L0Path, results: list[Result]) -> list[dict[str, Any]]:
+def _rows(found: ss.L0Path, results: list[Result]) -> list[dict[str, Any]]:
     """One record per point."""
     frame = found.to_frame()
     frame["features"] = ["; ".join(names) for names in frame["features"]]
@@ -71,7 +70,7 @@ def _rows(found: L0Path, results: list[Result]) -> list[dict[str, Any]]:
     return list(frame.reset_index().to_dict("records"))
 
 
-def _show(console: Console, found: L0Path, results: list[Result]) -> None:
+def _show(console: Console, found: ss.L0Path, results: list[Result]) -> None:
     """One line per point: what changes from one to the next is what people look for."""
     held_out = "held_out" in results[0].scores
     sized = found.parameter != "k"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,10 +19,6 @@ from safescreen.cli.output.files import (
     write_records,
 )
 from safescreen.cli.output.show import introduce, make_console, make_table, plain, screening_line
-
-if TYPE_CHECKING:
-    from safescreen.problem import Problem
-    from safescreen.screening import Screening
 
 _STYLES = {"in": "cyan", "undecided": "default", "out": "green"}
 
@@ -55,7 +51,7 @@ def screen(
         print_json({**_document(problem, screening, rows), "notes": loaded.data.notes})
 
 
-def _document(problem: Problem, screening: Screening, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _document(problem: ss.Problem, screening: ss.Screening, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Everything, for other programs."""
     return {
         **attributes(problem, "n_samples", "n_features"),
@@ -65,7 +61,7 @@ def _document(problem: Problem, screening: Screening, rows: list[dict[str, Any]]
     }
 
 
-def _rows(problem: Problem, screening: Screening) -> list[dict[str, Any]]:
+def _rows(problem: ss.Problem, screening: ss.Screening) -> list[dict[str, Any]]:
     """Name, decision and margin of each feature."""
     decisions = ["undecided"] * problem.n_features
     for j in screening.excluded.tolist():

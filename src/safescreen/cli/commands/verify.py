@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -16,10 +15,6 @@ from safescreen.cli.options import DataOptions, OutputOptions
 from safescreen.cli.output.files import attributes, print_json
 from safescreen.cli.output.show import grid, make_console, plain, result_rows, show_notes
 from safescreen.files import check_readable
-
-if TYPE_CHECKING:
-    from safescreen.tables import Reading
-    from safescreen.verification import Verification
 
 
 @expand
@@ -41,10 +36,10 @@ def verify(
 
     The data are read as for fit, so the options about them must be the same.
     """
-    from safescreen.cli.inputs import load
+    from safescreen.cli.inputs import load, reading_of
 
     check_readable(proof)
-    loaded = load(source.data, source.reading() if model is None else _reading_of(model, source.target))
+    loaded = load(source.data, source.reading() if model is None else reading_of(model, source.target))
     result = ss.verify(proof, loaded.data.X, loaded.data.y, loaded.data.weights)
     console = make_console(outputs.silent)
     show_notes(console, loaded.data.notes)
@@ -55,17 +50,7 @@ def verify(
     finish(proved=result.valid)
 
 
-def _reading_of(model: Path, target: str | None) -> Reading:
-    """How a model's training data were read."""
-    from safescreen.cli.inputs import read_model
-
-    record, encoding = read_model(model)
-    if record.encoding is None:
-        raise ValueError(f"--model is {model}, but that model was not fitted on the command line.")
-    return encoding.reading if target is None else replace(encoding.reading, target=target)
-
-
-def _show(console: Console, result: Verification) -> None:
+def _show(console: Console, result: ss.Verification) -> None:
     if not result.valid:
         console.print(f"[bold red]The proof does not hold[/bold red]: {plain(result.reason)}")
         console.print("[dim]The data must be the same, and be read with the same options, as for fit.[/dim]")

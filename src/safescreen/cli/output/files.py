@@ -11,16 +11,14 @@ import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+
+import safescreen as ss
+from safescreen.cli.options import OutputOptions
 from safescreen.cli.output.show import plain
 from safescreen.files import write_whole
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from safescreen.cli.options import OutputOptions
-    from safescreen.screening import Screening
 
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -90,7 +88,7 @@ def attributes(found: object, *names: str) -> dict[str, Any]:
     return {name: getattr(found, name) for name in names}
 
 
-def screening_document(screening: Screening) -> dict[str, Any]:
+def screening_document(screening: ss.Screening) -> dict[str, Any]:
     """What screening decided, for other programs."""
     counts = {name: getattr(screening, name).size for name in ("excluded", "included", "undecided")}
     return {**counts, "percent": screening.percent}

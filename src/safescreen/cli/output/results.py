@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from rich.console import Console
 
+import safescreen as ss
 from safescreen.cli.inputs import HeldOut, Loaded
 from safescreen.cli.output.files import attributes, screening_document
 from safescreen.cli.output.show import features_table, grid, result_rows, screening_line
@@ -19,7 +20,6 @@ from safescreen.prediction import accuracy, auc, linear_predictor
 from safescreen.problem.terms import Terms
 from safescreen.reporting.content.features import deviations
 from safescreen.saving.record import Record
-from safescreen.search.solution import Solution
 from safescreen.status import Status
 
 
@@ -39,7 +39,7 @@ class Result:
     """A solution with the data it comes from, and held-out data if there are any."""
 
     loaded: Loaded
-    solution: Solution
+    solution: ss.Solution
     held_out: HeldOut | None = None
 
     @cached_property

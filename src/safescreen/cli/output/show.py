@@ -12,12 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+import safescreen as ss
+
 if TYPE_CHECKING:
     from safescreen.cli.inputs import Loaded
-    from safescreen.problem import Problem
-    from safescreen.screening import Screening
-    from safescreen.search.solution import Solution
-    from safescreen.verification import Verification
 
 _COLUMNS: dict[str, dict[str, Any]] = {
     "text": {"overflow": "fold"},
@@ -56,7 +54,7 @@ def grid(rows: dict[str, str], align: str = "right") -> Table:
 
 
 def introduce(
-    console: Console, loaded: Loaded, problem: Problem, notes: Iterable[str] | None = None, varying: str = ""
+    console: Console, loaded: Loaded, problem: ss.Problem, notes: Iterable[str] | None = None, varying: str = ""
 ) -> None:
     """What happened to the data, the question, and the terms under which it is asked."""
     show_notes(console, loaded.data.notes if notes is None else notes)
@@ -70,7 +68,7 @@ def show_notes(console: Console, notes: Iterable[str]) -> None:
         console.print(f"[yellow]Note:[/yellow] {plain(note)}")
 
 
-def _question(loaded: Loaded, problem: Problem, varying: str) -> str:
+def _question(loaded: Loaded, problem: ss.Problem, varying: str) -> str:
     """What is asked of the data."""
     limited = not varying and problem.k < problem.n_features
     which = f"Which {problem.k} of" if limited else "Which of"
@@ -83,13 +81,13 @@ def _question(loaded: Loaded, problem: Problem, varying: str) -> str:
     )
 
 
-def _terms(problem: Problem, varying: str) -> str:
+def _terms(problem: ss.Problem, varying: str) -> str:
     """Under which terms it is asked, but for the one that varies."""
     weighted = ", weighted" if problem.weights.min() < problem.weights.max() else ""
     return f"[dim]{problem.terms.describe(without=varying)}{weighted}[/dim]"
 
 
-def screening_line(screening: Screening, seconds: bool = True) -> str:
+def screening_line(screening: ss.Screening, seconds: bool = True) -> str:
     """What screening proves before any search."""
     started = f"Screened in {screening.seconds:.2f} s" if seconds else "Screened"
     return (
@@ -110,7 +108,7 @@ def features_table(features: list[dict[str, Any]], intercept: float) -> Table:
     return table
 
 
-def result_rows(found: Solution | Verification) -> dict[str, str]:
+def result_rows(found: ss.Solution | ss.Verification) -> dict[str, str]:
     """How good a model is, and how far that is proved."""
     return {
         "objective": f"{found.objective:.10f}",
