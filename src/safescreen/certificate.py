@@ -21,7 +21,7 @@ from safescreen.bounds import Bound, Fixings, bound_at
 from safescreen.npz import ArrayWriter
 from safescreen.problem import Problem
 from safescreen.status import Status
-from safescreen.validation import about
+from safescreen.validation import check_target
 
 if TYPE_CHECKING:
     from safescreen.solution import Solution
@@ -56,18 +56,11 @@ class Proof:
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: Problem) -> None:
-        if not isinstance(path, str | os.PathLike):
-            raise about("proof", TypeError(f"proof is {path!r}, but must be None or the path of a file to write."))
+        check_target("proof", path)
         self.path, self.problem = os.fspath(path), problem
         folder, name = os.path.split(self.path)
         self._temporary = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_native_id()}.part")
-        try:
-            if not name or os.path.isdir(path):
-                raise IsADirectoryError(path)
-            self._file = ArrayWriter(self._temporary)
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            complaint = f"proof is {str(path)!r}, but must name a file in a folder that exists."
-            raise about("proof", ValueError(complaint)) from error
+        self._file = ArrayWriter(self._temporary)
         self._lock = threading.Lock()
         self._pieces: list[tuple[npt.NDArray[Any], ...]] = []
         self._nodes, self._chunks, self._size = 0, 0, 0
