@@ -128,7 +128,7 @@ def test_a_full_disk_leaves_no_file_behind(failing, tmp_path, data, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["", "absent/proof.npz", "folder", "folder/"])
+@pytest.mark.parametrize("name", ["", "absent/proof.npz", "absent/", "folder", "folder/"])
 def test_a_proof_needs_a_file_name_in_a_folder(name, tmp_path, data):
     X, y = data
     (tmp_path / "folder").mkdir()

@@ -234,6 +234,8 @@ def test_proof_of_the_refit(data, tmp_path):
     check = ss.verify(path, X, y)
     assert check.valid, check.reason
     assert check.claims["k"] == model.best_params_["k"]
+    with pytest.raises(ValueError, match=r"proof is .* but must name a file in a folder that exists"):
+        L0LogisticRegressionCV(k=[2, 3], cv=3, proof=tmp_path / "no" / "proof.npz").fit(X, y)
     with pytest.raises(ValueError, match="refit is False"):
         L0LogisticRegressionCV(k=[2, 3], cv=3, proof=path, refit=False).fit(X, y)
 

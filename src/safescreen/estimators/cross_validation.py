@@ -28,7 +28,14 @@ from safescreen.estimators.shared import DEFAULT_BUDGET, check_binary, make_prob
 from safescreen.path import checked_values, is_sequence, solve_along
 from safescreen.prediction import log_loss
 from safescreen.problem.terms import Features, Terms
-from safescreen.problem.validation import check_budget, check_features, check_gamma, check_price, check_weights
+from safescreen.problem.validation import (
+    check_budget,
+    check_features,
+    check_gamma,
+    check_price,
+    check_target,
+    check_weights,
+)
 from safescreen.search.solution import Solution
 from safescreen.status import Status
 
@@ -196,8 +203,7 @@ verbose
         L0LogisticRegressionCV
             The fitted estimator.
         """
-        if self.proof is not None and not self.refit:
-            raise ValueError(f"proof is {self.proof!r}, but refit is False, so that there is no model to prove.")
+        self._check_proof()
         matrix, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         weights = check_weights(sample_weight, matrix.shape[0])
         check_binary(labels, weights)
@@ -237,6 +243,14 @@ verbose
         if hasattr(self, "feature_names_in_"):
             self.best_estimator_.feature_names_in_ = self.feature_names_in_
         return self._adopt(solution)
+
+    def _check_proof(self) -> None:
+        """Refuse what the refit could not write, before the folds are searched."""
+        if self.proof is None:
+            return
+        check_target("proof", self.proof)
+        if not self.refit:
+            raise ValueError(f"proof is {str(self.proof)!r}, but refit is False, so that there is no model to prove.")
 
     def _best(self) -> L0LogisticRegression:
         """The chosen candidate, not yet fitted."""

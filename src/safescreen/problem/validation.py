@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Iterable
+from os import PathLike
 from typing import Any, TypeVar
 
 import numpy as np
@@ -59,6 +61,15 @@ def check_budget(k: Any) -> int | None:
     if k < 1:
         raise about("k", ValueError(f"k is {int(k)}, but must be an integer >= 1."))
     return int(k)
+
+
+def check_target(name: str, path: Any) -> None:
+    """Where a file is to be written: better known before a long search than after it."""
+    if not isinstance(path, str | PathLike):
+        raise about(name, TypeError(f"{name} is {path!r}, but must be None or the path of a file to write."))
+    folder, file = os.path.split(path)
+    if not file or os.path.isdir(path) or not os.path.isdir(folder or os.curdir):
+        raise about(name, ValueError(f"{name} is {str(path)!r}, but must name a file in a folder that exists."))
 
 
 def check_flag(name: str, value: Any) -> bool:

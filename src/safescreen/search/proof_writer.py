@@ -21,7 +21,7 @@ from safescreen.arrays import AnyArray, IndexArray
 from safescreen.kernels.open_nodes import OpenNodes
 from safescreen.kernels.proof_log import ProofLog, empty_log
 from safescreen.problem import Problem
-from safescreen.problem.validation import about
+from safescreen.problem.validation import check_target
 from safescreen.relaxation import Bound, Fixings, bound_at
 from safescreen.screening import flipped
 from safescreen.search.solution import Solution
@@ -54,18 +54,11 @@ class ProofWriter:
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: Problem) -> None:
-        if not isinstance(path, str | os.PathLike):
-            raise about("proof", TypeError(f"proof is {path!r}, but must be None or the path of a file to write."))
+        check_target("proof", path)
         self.path, self.problem = os.fspath(path), problem
         folder, name = os.path.split(self.path)
         self._temporary = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_native_id()}.part")
-        try:
-            if not name or os.path.isdir(path):
-                raise IsADirectoryError(path)
-            self._file = zipfile.ZipFile(self._temporary, "w")  # stored, not compressed: dual points are noise
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            complaint = f"proof is {str(path)!r}, but must name a file in a folder that exists."
-            raise about("proof", ValueError(complaint)) from error
+        self._file = zipfile.ZipFile(self._temporary, "w")  # stored, not compressed: dual points are noise
         self._lock = threading.Lock()
         self._pieces: list[tuple[AnyArray, ...]] = []
         self._nodes, self._chunks, self._size = 0, 0, 0
