@@ -44,6 +44,7 @@ class Report(NamedTuple):
     nodes: int  # explored so far
     support: IndexArray | None  # the best model found since the last report, by positions in the columns
     objective: float
+    log: ProofLog  # of the nodes explored since it was last emptied
     exhausted: bool
     log_is_full: bool  # hand the log over, then go on
 
@@ -59,8 +60,13 @@ class Explorer:
         self._workspace = make_workspace(features, beginning.weights, beginning.capacity)
         self.log = log
 
-    def explore(self, open_nodes: OpenNodes, orders: Orders) -> Report:
-        """Work until the allowance is used, nothing is left, the log is full or another worker has run dry."""
+    def explore(self, open_nodes: OpenNodes, upper: float, orders: Orders) -> Report:
+        """Work until the allowance is used, nothing is left, the log is full or another worker has run dry.
+
+        ``upper`` is the objective of the best model the caller knows; a better one that is found counts at once.
+        """
+        shared = self._arrays.shared[0]
+        shared["upper"] = min(float(shared["upper"]), upper)
         tally, models = self._arrays.tally, self._arrays.models
         last = self.nodes + orders.node_limit
         while True:
@@ -78,6 +84,7 @@ class Explorer:
             nodes=self.nodes,
             support=support,
             objective=objective,
+            log=self.log,
             exhausted=outcome == EXHAUSTED,
             log_is_full=outcome == LOG_FULL,
         )

@@ -48,11 +48,11 @@ class Worker:
         """The smallest bound of anything this worker has open or closed."""
         return min(smallest_bound(self.open_nodes), self.closed_bound)
 
-    def explore(self, orders: Orders) -> bool:
+    def explore(self, upper: float, orders: Orders) -> bool:
         """Work until the allowance is used, nothing is left or another worker has run dry; whether nothing is left."""
         last = self.nodes + orders.node_limit
         while True:
-            report = self.explorer.explore(self.open_nodes, orders._replace(node_limit=last - self.nodes))
+            report = self.explorer.explore(self.open_nodes, upper, orders._replace(node_limit=last - self.nodes))
             self.open_nodes, self.closed_bound, self.nodes = report.open_nodes, report.closed_bound, report.nodes
             if report.support is not None and report.objective < self.best[0]:
                 self.best = report.objective, self.columns[report.support]
@@ -101,18 +101,14 @@ class Workers:
         """Columns that the search is about."""
         return self.each[0].columns.size
 
-    def explore(self, worker: Worker, orders: Orders) -> None:
+    def explore(self, worker: Worker, upper: float, orders: Orders) -> None:
         """Let a worker explore; one that runs dry calls the others back, so that nodes can be shared out again."""
-        if worker.explore(orders):
+        if worker.explore(upper, orders):
             self.shared["stop"] = 1
 
     def let_go_on(self) -> None:
         """Nobody is called back any more."""
         self.shared["stop"] = 0
-
-    def lower_upper(self, objective: float) -> None:
-        """Tell all of them about a model."""
-        self.shared["upper"] = min(float(self.shared["upper"][0]), objective)
 
     def share_nodes(self) -> None:
         """Give idle workers half of the busiest one's nodes."""
