@@ -8,7 +8,9 @@ operations, not seconds, so a search on one thread is the same every time.
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from safescreen.arrays import AnyArray, BoolArray, FloatArray, Record, RecordArray, StatusArray
 from safescreen.kernels.columns import (
     add_column,
     add_columns,
@@ -20,9 +22,10 @@ from safescreen.kernels.columns import (
 from safescreen.kernels.compiling import compiled, entry, inlined, record_type
 from safescreen.kernels.dual_bound import Bound, flipped
 from safescreen.kernels.goals import Goal, Models, cutoff, make_models, take_model
-from safescreen.kernels.node import GRAM, NEWTON, Node, Start, Target, make_node, relax
+from safescreen.kernels.node import GRAM, NEWTON, Node, Start, Target, Workspace, make_node, relax
 from safescreen.kernels.open_nodes import OpenNodes, load, pop, release, save
 from safescreen.kernels.proof_log import ProofLog, is_full, log_decision, log_node
+from safescreen.kernels.quadratic import Gram
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
 from safescreen.kernels.vectors import kth_and_next_largest
 from safescreen.rounding import UNIT
@@ -80,9 +83,9 @@ CURSOR = record_type(
 class RootBounds(NamedTuple):
     """What the root's dual point proves: bounds of the whole problem with a feature in, or out."""
 
-    if_in: np.ndarray  # (features,)
-    if_out: np.ndarray  # (features,)
-    used: np.ndarray  # (features,): whether one of these two has decided the feature in some node
+    if_in: FloatArray  # (features,)
+    if_out: FloatArray  # (features,)
+    used: BoolArray  # (features,): whether one of these two has decided the feature in some node
 
 
 class Explorer(NamedTuple):
@@ -94,18 +97,18 @@ class Explorer(NamedTuple):
     open_nodes: OpenNodes
     models: Models
     root: RootBounds
-    shared: np.ndarray  # [a record of `SHARED`]
-    tally: np.ndarray  # [a record of `TALLY`]
-    cursor: np.ndarray  # [a record of `CURSOR`]
+    shared: RecordArray  # [a record of `SHARED`]
+    tally: RecordArray  # [a record of `TALLY`]
+    cursor: RecordArray  # [a record of `CURSOR`]
     log: ProofLog
 
 
 class Now(NamedTuple):
     """The records that change with every node."""
 
-    cursor: np.record  # of `CURSOR`
-    tally: np.record  # of `TALLY`
-    shared: np.record  # of `SHARED`
+    cursor: Record  # of `CURSOR`
+    tally: Record  # of `TALLY`
+    shared: Record  # of `SHARED`
 
 
 class Orders(NamedTuple):
@@ -117,17 +120,17 @@ class Orders(NamedTuple):
     allowance: int
 
 
-def make_shared(upper: float) -> np.ndarray:
+def make_shared(upper: float) -> RecordArray:
     """The state that workers share, given the objective of a model."""
     return np.array([(upper, 0)], SHARED)
 
 
 def make_explorer(
     subproblem: Subproblem,
-    hot: np.ndarray,
+    hot: AnyArray,
     open_nodes: OpenNodes,
-    bounds: tuple[np.ndarray, np.ndarray],
-    shared: np.ndarray,
+    bounds: tuple[FloatArray, FloatArray],
+    shared: RecordArray,
     log: ProofLog,
 ) -> Explorer:
     """A worker that has not begun; ``hot`` are the features to begin with, ``bounds`` those of the root."""
@@ -147,7 +150,7 @@ def make_explorer(
 
 
 @entry
-def run(request, explorer, workspace, start, target, orders):
+def run(request: int, explorer: Explorer, workspace: Workspace, start: Start, target: Target, orders: Orders) -> int:
     """The one function Python calls, so that one is compiled, cached and loaded: relax a node, or explore the tree.
 
     The results of a relaxation lie in the node's progress. An exploration works through open nodes until none is left,
@@ -177,7 +180,7 @@ def run(request, explorer, workspace, start, target, orders):
 
 
 @inlined
-def begin_round(cursor):
+def begin_round(cursor: Record) -> None:
     """Nothing is done yet, and no node at hand."""
     cursor.done = 0
     cursor.spent = 0
@@ -185,7 +188,7 @@ def begin_round(cursor):
 
 
 @compiled
-def next_node(explorer, gram, orders):
+def next_node(explorer: Explorer, gram: Gram, orders: Orders) -> int:
     """Have a node at hand that must be relaxed, the last one's child or the best open one; or say why there is none."""
     nodes, node, log, cursor = explorer.open_nodes, explorer.node, explorer.log, explorer.cursor[0]
     while True:
@@ -205,7 +208,7 @@ def next_node(explorer, gram, orders):
 
 
 @compiled
-def open_next(explorer, gram, orders):
+def open_next(explorer: Explorer, gram: Gram, orders: Orders) -> int:
     """Load the next open node, unless what is known by now closes it."""
     nodes, node, cursor = explorer.open_nodes, explorer.node, explorer.cursor[0]
     if nodes.counts[0].waiting == 0:
@@ -232,7 +235,7 @@ def open_next(explorer, gram, orders):
 
 
 @compiled
-def close_unexplored(node, log, cursor, tally, bound):
+def close_unexplored(node: Node, log: ProofLog, cursor: Record, tally: Record, bound: float) -> None:
     """Close the node at hand with a bound that needs no dual point of its own."""
     tally.closed_bound = min(tally.closed_bound, bound)
     log_node(log, cursor.parent, cursor.decision, node, False)
@@ -240,7 +243,7 @@ def close_unexplored(node, log, cursor, tally, bound):
 
 
 @compiled
-def recycle_slots(subproblem, node, gram):
+def recycle_slots(subproblem: Subproblem, node: Node, gram: Gram) -> None:
     """Before a node is loaded: take back the dense slots of sparse columns when only reserved ones are left."""
     if not only_reserved_slots_left(subproblem.columns, subproblem.k):
         return
@@ -252,7 +255,7 @@ def recycle_slots(subproblem, node, gram):
 
 
 @compiled
-def screen_by_root(node, root, tally, limit):
+def screen_by_root(node: Node, root: RootBounds, tally: Record, limit: float) -> bool:
     """Apply what the root's dual point proves against the current cutoff; False if the node contradicts it."""
     for j in range(node.status.size):
         if root.if_in[j] > limit:
@@ -273,20 +276,20 @@ def screen_by_root(node, root, tally, limit):
 
 
 @inlined
-def is_time_up(cursor, stop, orders):
+def is_time_up(cursor: Record, stop: int, orders: Orders) -> bool:
     """Whether to return to Python before the node at hand is explored; every call makes some progress."""
     pause = cursor.done > 0 and (cursor.spent >= orders.allowance or stop != 0)
     return pause or cursor.done >= orders.node_limit
 
 
 @inlined
-def lacks_room(nodes, log):
+def lacks_room(nodes: OpenNodes, log: ProofLog) -> bool:
     """Whether the children of a node, or its entry in the log, might not fit."""
     return nodes.counts[0].vacant < 3 or is_full(log)
 
 
 @compiled
-def put_back(nodes, node, log, cursor):
+def put_back(nodes: OpenNodes, node: Node, log: ProofLog, cursor: Record) -> int:
     """Store the node at hand again; returns what to do before the search goes on."""
     save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
     if nodes.counts[0].vacant < 3:
@@ -295,7 +298,7 @@ def put_back(nodes, node, log, cursor):
 
 
 @compiled
-def fits_budget(subproblem, node, cursor):
+def fits_budget(subproblem: Subproblem, node: Node, cursor: Record) -> bool:
     """Rule free features out where the budget is used up; False where screening proved more features in than fit.
 
     Then nothing in the node is below the cutoff.
@@ -316,7 +319,7 @@ def fits_budget(subproblem, node, cursor):
 
 
 @inlined
-def node_start(node, tally):
+def node_start(node: Node, tally: Record) -> Start:
     """Begin with the parent's level; with exact Hessians where most nodes need them, but for a try now and then."""
     progress = node.progress[0]
     hard = tally.exact_nodes * 2 > tally.nodes + 8 and tally.nodes % 16 != 0
@@ -324,14 +327,14 @@ def node_start(node, tally):
 
 
 @inlined
-def node_target(cursor, orders):
+def node_target(cursor: Record, orders: Orders) -> Target:
     """Until the node is pruned, solved, or certain to be branched; a leaf is always solved."""
     patience = 0.0 if cursor.is_leaf else NODE_PATIENCE
     return Target(cursor.cutoff, NODE_TOLERANCE * orders.goal.rel_gap, patience)
 
 
 @compiled
-def settle(node, models, log, now, orders):
+def settle(node: Node, models: Models, log: ProofLog, now: Now, orders: Orders) -> bool:
     """Count and log the node just relaxed, and close it if nothing is left to do; whether it is closed."""
     progress, cursor, tally = node.progress[0], now.cursor, now.tally
     cursor.spent += 2 * progress.work + 64 * node.status.size
@@ -350,20 +353,21 @@ def settle(node, models, log, now, orders):
 
 
 @inlined
-def rounded_up(node):
+def rounded_up(node: Node) -> float:
     """The objective of a fitted model, rounding included: ``8 m`` units cover the sums over its samples."""
-    return node.progress[0].primal * (1.0 + 8.0 * node.u.size * UNIT)
+    objective: float = node.progress[0].primal
+    return objective * (1.0 + 8.0 * node.u.size * UNIT)
 
 
 @inlined
-def close(now):
+def close(now: Now) -> None:
     """Close the node at hand with its own bound."""
     now.tally.closed_bound = min(now.tally.closed_bound, now.cursor.bound)
     now.cursor.at_hand = False
 
 
 @compiled
-def choose(node):
+def choose(node: Node) -> tuple[int, int]:
     """The most fractional free feature (with how many are), else the strongest free one, else none."""
     level = node.progress[0].level
     best, most = -1, 0.0
@@ -385,7 +389,7 @@ def choose(node):
 
 
 @compiled
-def suggests_model(subproblem, node, refit_node, models, now):
+def suggests_model(subproblem: Subproblem, node: Node, refit_node: Node, models: Models, now: Now) -> bool:
     """Choose the feature to branch on; whether the relaxation suggests a model worth refitting, which is set up then.
 
     It is where the relaxation is nearly decided, or few models have been tried.
@@ -401,7 +405,7 @@ def suggests_model(subproblem, node, refit_node, models, now):
 
 
 @inlined
-def refit_start(subproblem, node):
+def refit_start(subproblem: Subproblem, node: Node) -> Start:
     """Begin with the node's intercept and its kind of Hessian."""
     progress = node.progress[0]
     lowest = np.sqrt(subproblem.gamma * subproblem.mu)
@@ -409,13 +413,13 @@ def refit_start(subproblem, node):
 
 
 @inlined
-def refit_target():
+def refit_target() -> Target:
     """Until the model is fitted."""
     return Target(np.inf, REFIT_TOLERANCE, 0.0)
 
 
 @compiled
-def take_refit(refit_node, models, now, orders):
+def take_refit(refit_node: Node, models: Models, now: Now, orders: Orders) -> bool:
     """Take the model just refitted, which may close the node at hand; whether it did."""
     cursor = now.cursor
     cursor.spent += 2 * refit_node.progress[0].work
@@ -430,7 +434,7 @@ def take_refit(refit_node, models, now, orders):
 
 
 @compiled
-def round_up(node, refit_node, k):
+def round_up(node: Node, refit_node: Node, k: int) -> None:
     """Mark in the refit node the model that the relaxation suggests: what is in, and the largest free coefficients."""
     half = 0.5 * node.progress[0].level
     decided, free = 0, 0
@@ -458,7 +462,7 @@ def round_up(node, refit_node, k):
 
 
 @compiled
-def is_new(status, tried):
+def is_new(status: StatusArray, tried: npt.NDArray[np.uint64]) -> bool:
     """Whether a support is not among those tried lately, by a hash (FNV-1a, which overflows by design); notes it."""
     code = np.uint64(14695981039346656037)
     for j in range(status.size):
@@ -472,7 +476,7 @@ def is_new(status, tried):
 
 
 @compiled
-def screen_node(subproblem, node, log, now):
+def screen_node(subproblem: Subproblem, node: Node, log: ProofLog, now: Now) -> None:
     """Fix every free feature whose other branch is proved to hold nothing below the cutoff."""
     progress, tally = node.progress[0], now.tally
     bound = Bound(progress.bound, progress.kth_gain, progress.next_gain)
@@ -487,7 +491,7 @@ def screen_node(subproblem, node, log, now):
 
 
 @compiled
-def decide(subproblem, node, j, choice):
+def decide(subproblem: Subproblem, node: Node, j: int, choice: int) -> None:
     """Fix a feature; a feature ruled out leaves the iterate."""
     node.status[j] = choice
     if choice == IN:
@@ -498,7 +502,7 @@ def decide(subproblem, node, j, choice):
 
 
 @compiled
-def branch(subproblem, node, nodes, cursor):
+def branch(subproblem: Subproblem, node: Node, nodes: OpenNodes, cursor: Record) -> None:
     """Split on a feature: the likelier side is next if its bound is near the best, the other one waits."""
     j = cursor.chosen
     if j >= 0 and node.status[j] != FREE:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen import kernels
-from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels import Orders, Subproblem
 from safescreen.kernels.exploration import EXHAUSTED, LOG_FULL, NODES_FULL, make_explorer
 from safescreen.kernels.node import make_workspace
@@ -53,7 +53,7 @@ class Explorer:
     """One worker: its work space, its log, and the state it shares with others on the same computer."""
 
     def __init__(
-        self, subproblem: Subproblem, beginning: Beginning, root: RootProof, shared: FloatArray, log: ProofLog
+        self, subproblem: Subproblem, beginning: Beginning, root: RootProof, shared: RecordArray, log: ProofLog
     ) -> None:
         features = beginning.hot.size
         self._arrays = make_explorer(subproblem, beginning.hot, _NO_NODES, root, shared, log)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels import IN, Orders
 from safescreen.kernels.exploration import make_shared
 from safescreen.kernels.open_nodes import (
@@ -94,7 +94,7 @@ class Workers:
     """All workers of a search, and what they share."""
 
     each: list[Worker]
-    shared: FloatArray  # [a record of `safescreen.kernels.exploration.SHARED`]
+    shared: RecordArray  # [a record of `safescreen.kernels.exploration.SHARED`]
 
     @property
     def n_columns(self) -> int:
