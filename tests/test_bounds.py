@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from safescreen import kernels
-from safescreen.relaxation.bounds import IN, OUT, Fixings, balanced, bound_at
 from safescreen.kernels.node import make_state
 from safescreen.problem import Problem
-from safescreen.testing.reference import brute_force
 from safescreen.relaxation import block_data
+from safescreen.relaxation.bounds import IN, OUT, Fixings, balanced, bound_at
+from safescreen.testing.reference import brute_force
 
 TIGHT = 1e-11
 

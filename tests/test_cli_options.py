@@ -20,9 +20,9 @@ from safescreen.cli.options import (
     SearchOptions,
     TermOptions,
 )
+from safescreen.problem.terms import Terms
 from safescreen.search import Settings
 from safescreen.tables import Reading
-from safescreen.problem.terms import Terms
 
 LONGEST_SIGNATURE = 7
 

@@ -20,8 +20,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import safescreen as ss
 from safescreen import EndedEarlyWarning
-from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 from safescreen.estimators import L0LogisticRegression
+from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 from safescreen.path import solve_along
 
 

@@ -7,9 +7,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from safescreen.search.npz import ArrayWriter
 
 from safescreen.search.proof_writer import NODE
-from safescreen.search.npz import ArrayWriter
 
 
 def written(path, arrays):

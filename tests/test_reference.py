@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from safescreen.problem import Problem
-from safescreen.testing.reference import admissible_supports, brute_force, fit_support, support_bound
 from safescreen.testing.hard_problems import hard_problem
+from safescreen.testing.reference import admissible_supports, brute_force, fit_support, support_bound
 
 
 def data(seed: int, m: int = 40, n: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import safescreen as ss
 from safescreen.relaxation.bounds import Fixings, bound_at
-from safescreen.testing.reference import brute_force
 from safescreen.testing.hard_problems import contradictions, hard_problem
+from safescreen.testing.reference import brute_force
 
 TERMS = {"price": {"mu": 0.02}, "budget": {"k": 3}, "both": {"mu": 0.01, "k": 4}}
 

@@ -18,9 +18,9 @@ from scipy.special import expit
 import safescreen as ss
 from safescreen import kernels, search, workers
 from safescreen.incumbents import polish
-from safescreen.testing.reference import admissible_supports, brute_force, fit_support
 from safescreen.relaxation import solve_root
 from safescreen.testing.hard_problems import hard_problem
+from safescreen.testing.reference import admissible_supports, brute_force, fit_support
 
 not_on_windows = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C reaches a process by other ways there")
 

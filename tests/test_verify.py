@@ -21,8 +21,8 @@ from scipy.special import expit
 from tampering import TAMPERINGS, outcomes
 
 import safescreen as ss
-from safescreen.testing.reference import brute_force
 from safescreen.testing.hard_problems import hard_problem
+from safescreen.testing.reference import brute_force
 from safescreen.verification import arithmetic, verify
 from safescreen.verification.arithmetic import LN2, ROUNDOFF, log, log1p, logistic_loss, weighted_entropy
 from safescreen.verification.dual_bounds import bound_nodes, evaluate_points

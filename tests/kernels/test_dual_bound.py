@@ -7,7 +7,7 @@ import pytest
 from kernel_cases import as_case, empty_point, random_problem
 
 from safescreen.kernels.columns import correlate
-from safescreen.kernels.dual_bound import Bound, dual_bound, flipped
+from safescreen.kernels.dual_bound import NodeBound, dual_bound, flipped
 from safescreen.kernels.losses import DualPoint, dual_point
 from safescreen.kernels.node import split
 from safescreen.kernels.subproblem import FREE, IN, OUT
@@ -130,7 +130,7 @@ def test_features_in_pay_their_price_and_take_no_place():
 
 
 def test_flipping_by_hand():
-    bound = Bound(10.0, 2.0, 1.0)
+    bound = NodeBound(10.0, 2.0, 1.0)
     for gain, choice, raised in (
         (3.0, IN, 12.0),
         (2.0, IN, 11.0),
@@ -140,7 +140,7 @@ def test_flipping_by_hand():
     ):
         assert flipped(bound, gain) == (choice, pytest.approx(raised, rel=1e-14))
         assert flipped(bound, gain)[1] < raised
-    assert flipped(Bound(10.0, 0.0, 0.0), 0.0)[0] == OUT  # worth nothing: out, even where there are places left
+    assert flipped(NodeBound(10.0, 0.0, 0.0), 0.0)[0] == OUT  # worth nothing: out, even where there are places left
 
 
 def test_rounding_of_correlations_is_covered():

@@ -23,7 +23,7 @@ from safescreen.kernels.exploration import (
     Now,
     Orders,
     RootBounds,
-    make_explorer,
+    make_exploration,
     make_shared,
 )
 from safescreen.kernels.goals import BEST_MODEL, Goal
@@ -46,16 +46,16 @@ def explorer_of(problem, upper=np.inf, slots=64, log=None, width=6, most=1000):
     add_root(nodes, case.node.status, np.zeros(n), (-np.inf, level, 0.0))
     proves_nothing = np.full(n, -np.inf), np.full(n, -np.inf)
     log = make_proof_log(0, 0, n, 0, 1) if log is None else log
-    explorer = make_explorer(case.subproblem, np.ones(n), nodes, proves_nothing, make_shared(upper), log)
-    return explorer, case.workspace
+    exploration = make_exploration(case.subproblem, np.ones(n), nodes, proves_nothing, make_shared(upper), log)
+    return exploration, case.workspace
 
 
-def now_of(explorer):
-    return Now(explorer.cursor[0], explorer.tally[0], explorer.shared[0])
+def now_of(exploration):
+    return Now(exploration.cursor[0], exploration.tally[0], exploration.shared[0])
 
 
 @pytest.fixture
-def explorer():
+def exploration():
     return explorer_of(random_problem(0, k=2), upper=0.6, log=make_proof_log(50, 100, 6, 0, 1))[0]
 
 
@@ -152,25 +152,25 @@ def test_a_forgotten_support_is_new_again():
 
 
 @OVERFLOWS
-def test_models_are_suggested_while_few_are_tried_or_few_features_fractional(explorer):
-    now, node = now_of(explorer), explorer.node
+def test_models_are_suggested_while_few_are_tried_or_few_features_fractional(exploration):
+    now, node = now_of(exploration), exploration.node
     put(node, [FREE] * 6, [0.9, 0.8, 0.7, 0.6, 0.0, 0.0])
     node.progress[0].intercept = 0.5
 
     def suggested():
-        return kernel.suggests_model(explorer.subproblem, node, explorer.refit_node, explorer.models, now)
+        return kernel.suggests_model(exploration.subproblem, node, exploration.refit_node, exploration.models, now)
 
     assert suggested()
     assert now.cursor.chosen == 3
-    A = explorer.subproblem.columns.dense
-    assert explorer.refit_node.u == pytest.approx(A.T @ [0.9, 0.8, 0.0, 0.0, 0.0, 0.0] + 0.5)
+    A = exploration.subproblem.columns.dense
+    assert exploration.refit_node.u == pytest.approx(A.T @ [0.9, 0.8, 0.0, 0.0, 0.0, 0.0] + 0.5)
     assert not suggested()  # it is not new
-    explorer.models.tried[:] = 0
+    exploration.models.tried[:] = 0
     now.tally.refits = 100
     assert not suggested()  # four are fractional, and many have been tried
     now.tally.nodes = 16 * 100
     assert suggested()
-    explorer.models.tried[:] = 0
+    exploration.models.tried[:] = 0
     now.tally.nodes, node.x[3] = 0, 0.0
     assert suggested()  # three are
 
@@ -228,10 +228,10 @@ def root_bounds(if_in, if_out):
     return RootBounds(np.array(if_in), np.array(if_out), np.zeros(6, np.bool_))
 
 
-def test_the_root_decides_what_it_proves(call, explorer):
+def test_the_root_decides_what_it_proves(call, exploration):
     no = -np.inf
     root = root_bounds([0.7, no, no, 0.5, 0.9, no], [no, 0.8, no, no, no, 0.75])
-    node, tally = explorer.node, explorer.tally[0]
+    node, tally = exploration.node, exploration.tally[0]
     put(node, [FREE, FREE, FREE, FREE, OUT, IN], [1.0] * 6)
     assert call(kernel.screen_by_root, node, root, tally, 0.6)
     assert node.status.tolist() == [OUT, IN, FREE, FREE, OUT, IN]
@@ -241,24 +241,24 @@ def test_the_root_decides_what_it_proves(call, explorer):
 
 
 @pytest.mark.parametrize(("status", "feature"), [(IN, 0), (OUT, 1)])
-def test_a_node_against_the_roots_proof_is_empty(explorer, status, feature):
+def test_a_node_against_the_roots_proof_is_empty(exploration, status, feature):
     no = -np.inf
     root = root_bounds([0.7, no, no, no, no, no], [no, 0.8, no, no, no, no])
-    explorer.node.status[feature] = status
-    assert not kernel.screen_by_root(explorer.node, root, explorer.tally[0], 0.6)
+    exploration.node.status[feature] = status
+    assert not kernel.screen_by_root(exploration.node, root, exploration.tally[0], 0.6)
     assert root.used[feature]
-    assert kernel.screen_by_root(explorer.node, root, explorer.tally[0], 0.9)  # a proof below the cutoff is none
+    assert kernel.screen_by_root(exploration.node, root, exploration.tally[0], 0.9)  # a proof below the cutoff is none
 
 
-def test_a_node_is_screened_by_its_own_bound(explorer):
-    now, node, log = now_of(explorer), explorer.node, explorer.log
+def test_a_node_is_screened_by_its_own_bound(exploration):
+    now, node, log = now_of(exploration), exploration.node, exploration.log
     progress = node.progress[0]
     progress.bound, progress.kth_gain, progress.next_gain = 0.5, 0.3, 0.1
     put(node, [FREE, FREE, FREE, FREE, OUT, IN], np.zeros(6))
     node.best_q[:] = [0.45, 0.3, 0.15, 0.02, 9.0, 9.0]
     now.cursor.cutoff = 0.75
     kernel.log_node(log, -1, 0, node, False)
-    kernel.screen_node(explorer.subproblem, node, log, now)
+    kernel.screen_node(exploration.subproblem, node, log, now)
     assert node.status.tolist() == [IN, FREE, FREE, OUT, OUT, IN]  # 0.5 + 0.45 - 0.1 and 0.5 + 0.3 - 0.02 are above it
     assert log.screened[:2].tolist() == [1, -4]
     assert now.tally.closed_bound == pytest.approx(0.78)
@@ -267,32 +267,32 @@ def test_a_node_is_screened_by_its_own_bound(explorer):
 # -- branching -------------------------------------------------------------------------------------------
 
 
-def branched(explorer, x, chosen, bound=0.3, waiting_bound=None):
+def branched(exploration, x, chosen, bound=0.3, waiting_bound=None):
     """Branch a free node on a feature; returns what waits, by decision."""
-    node, nodes, cursor = explorer.node, explorer.open_nodes, explorer.cursor[0]
+    node, nodes, cursor = exploration.node, exploration.open_nodes, exploration.cursor[0]
     while count_waiting(nodes):
         kernel.release(nodes, pop(nodes))
     put(node, [FREE, FREE, FREE, IN, OUT, FREE], x)
-    kernel.add_columns(explorer.subproblem.columns, node.x, 0.0, node.u)
+    kernel.add_columns(exploration.subproblem.columns, node.x, 0.0, node.u)
     if waiting_bound is not None:
         kernel.save(nodes, node, waiting_bound, -1, 0)
     cursor.chosen, cursor.bound, cursor.parent, cursor.cutoff, cursor.at_hand = chosen, bound, 17, 0.6, False
-    kernel.branch(explorer.subproblem, node, nodes, cursor)
+    kernel.branch(exploration.subproblem, node, nodes, cursor)
     return {int(nodes.decision[slot]): slot for slot in nodes.heap[: count_waiting(nodes)]}
 
 
-def unpacked(explorer, slot):
+def unpacked(exploration, slot):
     status = np.empty(6, np.int8)
-    unpack(explorer.open_nodes.bits[slot], status)
+    unpack(exploration.open_nodes.bits[slot], status)
     return status.tolist()
 
 
-def test_the_likelier_child_is_next_and_the_other_one_waits(explorer):
-    waiting = branched(explorer, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 1)
-    node, cursor, nodes = explorer.node, explorer.cursor[0], explorer.open_nodes
+def test_the_likelier_child_is_next_and_the_other_one_waits(exploration):
+    waiting = branched(exploration, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 1)
+    node, cursor, nodes = exploration.node, exploration.cursor[0], exploration.open_nodes
     assert list(waiting) == [-2]
     slot = waiting[-2]
-    assert unpacked(explorer, slot) == [FREE, OUT, FREE, IN, OUT, FREE]
+    assert unpacked(exploration, slot) == [FREE, OUT, FREE, IN, OUT, FREE]
     assert nodes.feature[slot, : nodes.length[slot]].tolist() == [0]  # the feature that is out has left its warm start
     assert (nodes.bound[slot], nodes.parent[slot]) == (0.3, 17)
     assert cursor.at_hand
@@ -301,43 +301,46 @@ def test_the_likelier_child_is_next_and_the_other_one_waits(explorer):
     assert node.x[1] == 0.75
 
 
-def test_small_coefficients_are_likelier_out(explorer):
-    waiting = branched(explorer, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 0)
-    nodes, node = explorer.open_nodes, explorer.node
+def test_small_coefficients_are_likelier_out(exploration):
+    waiting = branched(exploration, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 0)
+    nodes, node = exploration.open_nodes, exploration.node
     slot = waiting[1]
-    assert unpacked(explorer, slot) == [IN, FREE, FREE, IN, OUT, FREE]
+    assert unpacked(exploration, slot) == [IN, FREE, FREE, IN, OUT, FREE]
     assert nodes.feature[slot, : nodes.length[slot]].tolist() == [0, 1]
-    assert explorer.cursor[0].decision == -1
+    assert exploration.cursor[0].decision == -1
     assert node.status.tolist() == [OUT, FREE, FREE, IN, OUT, FREE]
-    assert node.u == pytest.approx(0.75 * explorer.subproblem.columns.dense[1], abs=1e-12)
+    assert node.u == pytest.approx(0.75 * exploration.subproblem.columns.dense[1], abs=1e-12)
 
 
-def test_both_children_wait_where_a_better_node_does(explorer):
-    waiting = branched(explorer, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 1, bound=0.3, waiting_bound=0.1)
+def test_both_children_wait_where_a_better_node_does(exploration):
+    waiting = branched(exploration, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 1, bound=0.3, waiting_bound=0.1)
     assert sorted(waiting) == [-2, 0, 2]
-    assert not explorer.cursor[0].at_hand
-    assert unpacked(explorer, waiting[2]) == [FREE, IN, FREE, IN, OUT, FREE]
-    near = branched(explorer, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 1, bound=0.14, waiting_bound=0.1)
+    assert not exploration.cursor[0].at_hand
+    assert unpacked(exploration, waiting[2]) == [FREE, IN, FREE, IN, OUT, FREE]
+    near = branched(exploration, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 1, bound=0.14, waiting_bound=0.1)
     assert sorted(near) == [-2, 0]  # within a tenth of the gap
-    assert explorer.cursor[0].at_hand
+    assert exploration.cursor[0].at_hand
 
 
 def test_depth_comes_first_when_memory_is_short():
-    explorer, _ = explorer_of(random_problem(0, k=2), most=1)
-    waiting = branched(explorer, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 1, bound=0.3, waiting_bound=0.1)
+    exploration, _ = explorer_of(random_problem(0, k=2), most=1)
+    waiting = branched(exploration, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 1, bound=0.3, waiting_bound=0.1)
     assert sorted(waiting) == [-2, 0]
-    assert explorer.cursor[0].at_hand
+    assert exploration.cursor[0].at_hand
 
 
-def test_a_feature_that_screening_decided_is_replaced(explorer):
-    assert list(branched(explorer, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 3)) in ([-1], [1])  # 3 is in: 0 is as fractional
-    node, cursor = explorer.node, explorer.cursor[0]
+def test_a_feature_that_screening_decided_is_replaced(exploration):
+    assert list(branched(exploration, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 3)) in (
+        [-1],
+        [1],
+    )  # 3 is in: 0 is as fractional
+    node, cursor = exploration.node, exploration.cursor[0]
     node.status[:] = [IN, OUT, OUT, IN, OUT, OUT]
-    waiting = count_waiting(explorer.open_nodes)
+    waiting = count_waiting(exploration.open_nodes)
     cursor.chosen, cursor.at_hand = 1, False
-    kernel.branch(explorer.subproblem, node, explorer.open_nodes, cursor)  # nothing is free: its own only child
+    kernel.branch(exploration.subproblem, node, exploration.open_nodes, cursor)  # nothing is free: its own only child
     assert cursor.at_hand
-    assert count_waiting(explorer.open_nodes) == waiting
+    assert count_waiting(exploration.open_nodes) == waiting
 
 
 # -- opening, closing and putting back -------------------------------------------------------------------
@@ -353,14 +356,14 @@ def test_a_feature_that_screening_decided_is_replaced(explorer):
         (5, 10, 0, True),
     ],
 )
-def test_when_time_is_up(explorer, done, spent, stop, expected):
-    cursor = explorer.cursor[0]
+def test_when_time_is_up(exploration, done, spent, stop, expected):
+    cursor = exploration.cursor[0]
     cursor.done, cursor.spent = done, spent
     assert bool(kernel.is_time_up(cursor, stop, ORDERS._replace(node_limit=5, allowance=100))) == expected
 
 
-def test_a_round_begins_with_nothing_done(explorer):
-    cursor = explorer.cursor[0]
+def test_a_round_begins_with_nothing_done(exploration):
+    cursor = exploration.cursor[0]
     cursor.done, cursor.spent, cursor.at_hand = 3, 9, True
     kernel.begin_round(cursor)
     assert (cursor.done, cursor.spent, cursor.at_hand) == (0, 0, False)
@@ -369,57 +372,57 @@ def test_a_round_begins_with_nothing_done(explorer):
 def test_put_back_says_why():
     problem = random_problem(0, k=2)
     for slots, logged, outcome in ((4, 50, NODES_FULL), (64, 0, PAUSED), (64, 1, LOG_FULL)):
-        explorer, _ = explorer_of(problem, slots=slots, log=make_proof_log(logged, 100 * logged, 6, 0, 1))
-        nodes, log, cursor = explorer.open_nodes, explorer.log, explorer.cursor[0]
+        exploration, _ = explorer_of(problem, slots=slots, log=make_proof_log(logged, 100 * logged, 6, 0, 1))
+        nodes, log, cursor = exploration.open_nodes, exploration.log, exploration.cursor[0]
         if logged == 1:
-            kernel.log_node(log, -1, 0, explorer.node, False)
+            kernel.log_node(log, -1, 0, exploration.node, False)
         assert kernel.lacks_room(nodes, log) == (logged == 1)
         cursor.bound, cursor.parent, cursor.decision = 0.25, 3, -2
-        assert kernel.put_back(nodes, explorer.node, log, cursor) == outcome
+        assert kernel.put_back(nodes, exploration.node, log, cursor) == outcome
         assert kernel.lacks_room(nodes, log) == (outcome != PAUSED)
         assert count_waiting(nodes) == 2
         slot = next(slot for slot in nodes.heap[:2] if nodes.decision[slot] == -2)
         assert (nodes.bound[slot], nodes.parent[slot]) == (0.25, 3)
 
 
-def test_opening_the_root(explorer):
+def test_opening_the_root(exploration):
     gram = explorer_of(random_problem(0, k=2))[1].gram
-    cursor = explorer.cursor[0]
+    cursor = exploration.cursor[0]
     cursor.cutoff = 0.6
-    assert kernel.open_next(explorer, gram, ORDERS) == OPENED
+    assert kernel.open_next(exploration, gram, ORDERS) == OPENED
     assert cursor.at_hand
     assert (cursor.bound, cursor.parent, cursor.decision) == (-np.inf, -1, 0)
-    assert count_waiting(explorer.open_nodes) == 0
+    assert count_waiting(exploration.open_nodes) == 0
     cursor.at_hand = False
-    assert kernel.open_next(explorer, gram, ORDERS) == EXHAUSTED
+    assert kernel.open_next(exploration, gram, ORDERS) == EXHAUSTED
 
 
-def test_hopeless_nodes_are_closed_with_their_own_bound(explorer):
+def test_hopeless_nodes_are_closed_with_their_own_bound(exploration):
     gram = explorer_of(random_problem(0, k=2))[1].gram
-    nodes, cursor = explorer.open_nodes, explorer.cursor[0]
+    nodes, cursor = exploration.open_nodes, exploration.cursor[0]
     nodes.bound[nodes.heap[0]] = cursor.cutoff = 0.5
-    assert kernel.open_next(explorer, gram, ORDERS) == CLOSED
-    assert explorer.tally[0].closed_bound == 0.5
-    assert (explorer.log.counts[0].nodes, explorer.log.n_entries[0]) == (1, -1)
+    assert kernel.open_next(exploration, gram, ORDERS) == CLOSED
+    assert exploration.tally[0].closed_bound == 0.5
+    assert (exploration.log.counts[0].nodes, exploration.log.n_entries[0]) == (1, -1)
     assert nodes.counts[0].vacant == nodes.bound.size
 
 
-def test_nodes_against_the_roots_proof_are_closed_with_the_cutoff(explorer):
+def test_nodes_against_the_roots_proof_are_closed_with_the_cutoff(exploration):
     gram = explorer_of(random_problem(0, k=2))[1].gram
-    explorer.open_nodes.bits[explorer.open_nodes.heap[0], 0] = 1  # feature 0 is in
-    explorer.root.if_in[0] = 0.7
-    explorer.cursor[0].cutoff = 0.6
-    assert kernel.open_next(explorer, gram, ORDERS) == CLOSED
-    assert explorer.tally[0].closed_bound == 0.6
-    assert not explorer.cursor[0].at_hand
+    exploration.open_nodes.bits[exploration.open_nodes.heap[0], 0] = 1  # feature 0 is in
+    exploration.root.if_in[0] = 0.7
+    exploration.cursor[0].cutoff = 0.6
+    assert kernel.open_next(exploration, gram, ORDERS) == CLOSED
+    assert exploration.tally[0].closed_bound == 0.6
+    assert not exploration.cursor[0].at_hand
 
 
-def test_nothing_is_opened_while_the_log_is_full(explorer):
-    log = explorer.log
+def test_nothing_is_opened_while_the_log_is_full(exploration):
+    log = exploration.log
     while not kernel.is_full(log):
-        kernel.log_node(log, -1, 0, explorer.node, False)
-    assert kernel.open_next(explorer, explorer_of(random_problem(0, k=2))[1].gram, ORDERS) == LOG_FULL
-    assert count_waiting(explorer.open_nodes) == 1
+        kernel.log_node(log, -1, 0, exploration.node, False)
+    assert kernel.open_next(exploration, explorer_of(random_problem(0, k=2))[1].gram, ORDERS) == LOG_FULL
+    assert count_waiting(exploration.open_nodes) == 1
 
 
 def test_slots_are_recycled_when_only_reserved_ones_are_left():
@@ -440,71 +443,71 @@ def test_slots_are_recycled_when_only_reserved_ones_are_left():
     assert (gram.slot_of == -1).all()
 
 
-def settled(explorer, primal, bound, is_leaf=False, parent_bound=0.1, strategy=GRAM):
-    now, progress = now_of(explorer), explorer.node.progress[0]
+def settled(exploration, primal, bound, is_leaf=False, parent_bound=0.1, strategy=GRAM):
+    now, progress = now_of(exploration), exploration.node.progress[0]
     progress.primal, progress.bound, progress.strategy, progress.work = primal, bound, strategy, 5
     now.cursor.bound, now.cursor.cutoff, now.cursor.is_leaf = parent_bound, 0.6, is_leaf
     now.cursor.parent, now.cursor.decision, now.cursor.at_hand = -1, 3, True
-    return bool(kernel.settle(explorer.node, explorer.models, explorer.log, now, ORDERS)), now
+    return bool(kernel.settle(exploration.node, exploration.models, exploration.log, now, ORDERS)), now
 
 
-def test_a_node_that_survives_is_logged_with_its_point(explorer):
-    explorer.node.best_x[2] = 1.0
-    closed, now = settled(explorer, 0.5, 0.4, strategy=NEWTON)
+def test_a_node_that_survives_is_logged_with_its_point(exploration):
+    exploration.node.best_x[2] = 1.0
+    closed, now = settled(exploration, 0.5, 0.4, strategy=NEWTON)
     assert not closed
     assert (now.cursor.bound, now.cursor.parent, now.cursor.decision) == (0.4, 0, 0)
     assert now.cursor.at_hand
     assert now.cursor.proves_more
     assert (now.tally.nodes, now.tally.exact_nodes, now.tally.closed_bound) == (1, 1, np.inf)
-    assert (explorer.log.decision[0], explorer.log.n_entries[0]) == (3, 1)
+    assert (exploration.log.decision[0], exploration.log.n_entries[0]) == (3, 1)
     assert now.cursor.spent > 0
 
 
-def test_a_node_that_is_pruned_is_closed(explorer):
-    closed, now = settled(explorer, 0.9, 0.65)
+def test_a_node_that_is_pruned_is_closed(exploration):
+    closed, now = settled(exploration, 0.9, 0.65)
     assert closed
     assert not now.cursor.at_hand
     assert now.tally.closed_bound == 0.65
 
 
-def test_a_parents_better_bound_is_kept(explorer):
-    closed, now = settled(explorer, 0.5, 0.2, parent_bound=0.3)
+def test_a_parents_better_bound_is_kept(exploration):
+    closed, now = settled(exploration, 0.5, 0.2, parent_bound=0.3)
     assert not closed
     assert now.cursor.bound == 0.3
     assert not now.cursor.proves_more
-    assert explorer.log.n_entries[0] == -1  # its point adds nothing to the proof
+    assert exploration.log.n_entries[0] == -1  # its point adds nothing to the proof
 
 
-def test_a_leaf_is_a_model_and_closed(explorer):
-    explorer.node.status[:] = [IN, OUT, IN, OUT, OUT, OUT]
-    closed, now = settled(explorer, 0.5, 0.4999, is_leaf=True)
+def test_a_leaf_is_a_model_and_closed(exploration):
+    exploration.node.status[:] = [IN, OUT, IN, OUT, OUT, OUT]
+    closed, now = settled(exploration, 0.5, 0.4999, is_leaf=True)
     assert closed
-    assert 0.5 < explorer.models.objective[0] < 0.5 * (1.0 + 1e-12)  # rounded up
-    assert now.shared.upper == explorer.models.objective[0]
-    assert explorer.models.support.tolist() == [True, False, True, False, False, False]
+    assert 0.5 < exploration.models.objective[0] < 0.5 * (1.0 + 1e-12)  # rounded up
+    assert now.shared.upper == exploration.models.objective[0]
+    assert exploration.models.support.tolist() == [True, False, True, False, False, False]
     assert now.tally.closed_bound == 0.4999
 
 
-def test_a_refit_may_close_the_node_at_hand(explorer):
-    now = now_of(explorer)
+def test_a_refit_may_close_the_node_at_hand(exploration):
+    now = now_of(exploration)
     now.cursor.bound, now.cursor.cutoff, now.cursor.at_hand = 0.5, 0.6, True
-    explorer.refit_node.status[:] = OUT
-    explorer.refit_node.progress[0].primal = 0.7
-    assert not kernel.take_refit(explorer.refit_node, explorer.models, now, ORDERS)  # worse than the model known
-    explorer.refit_node.progress[0].primal = 0.55
-    assert not kernel.take_refit(explorer.refit_node, explorer.models, now, ORDERS)
+    exploration.refit_node.status[:] = OUT
+    exploration.refit_node.progress[0].primal = 0.7
+    assert not kernel.take_refit(exploration.refit_node, exploration.models, now, ORDERS)  # worse than the model known
+    exploration.refit_node.progress[0].primal = 0.55
+    assert not kernel.take_refit(exploration.refit_node, exploration.models, now, ORDERS)
     assert now.cursor.cutoff == pytest.approx(0.55)
     assert now.cursor.at_hand
-    explorer.refit_node.progress[0].primal = 0.5
+    exploration.refit_node.progress[0].primal = 0.5
     gap = ORDERS._replace(goal=Goal(BEST_MODEL, 0.01))
-    assert kernel.take_refit(explorer.refit_node, explorer.models, now, gap)
+    assert kernel.take_refit(exploration.refit_node, exploration.models, now, gap)
     assert not now.cursor.at_hand
     assert now.tally.closed_bound == 0.5
     assert now.tally.refits == 3
 
 
-def test_starts_and_targets(explorer):
-    now, node = now_of(explorer), explorer.node
+def test_starts_and_targets(exploration):
+    now, node = now_of(exploration), exploration.node
     node.progress[0].level, node.progress[0].intercept, node.progress[0].strategy = 0.3, 0.2, GRAM
     assert kernel.node_start(node, now.tally) == (0.3, 0.2, GRAM)
     now.tally.nodes, now.tally.exact_nodes = 101, 60
@@ -516,7 +519,7 @@ def test_starts_and_targets(explorer):
     assert kernel.node_target(now.cursor, orders) == pytest.approx((0.6, 5e-4, 0.1))
     now.cursor.is_leaf = True
     assert kernel.node_target(now.cursor, orders).patience == 0.0
-    subproblem = explorer.subproblem._replace(gamma=4.0, mu=0.25)
+    subproblem = exploration.subproblem._replace(gamma=4.0, mu=0.25)
     assert kernel.refit_start(subproblem, node) == (1.0, 0.2, GRAM)
     node.progress[0].strategy = 2
     assert kernel.refit_start(subproblem, node) == (1.0, 0.2, NEWTON)
@@ -540,18 +543,18 @@ def test_exploration_against_brute_force(name, screen_nodes):
     for seed in range(3):
         problem = random_problem(seed, n=8, **PROBLEMS[name])
         truth = brute_force(problem)
-        explorer, workspace = explorer_of(problem)
+        exploration, workspace = explorer_of(problem)
         orders = ORDERS._replace(screen_nodes=screen_nodes, goal=Goal(BEST_MODEL, 1e-9))
-        assert kernels.explore(explorer, workspace, orders) == EXHAUSTED
-        assert explorer.models.objective[0] == explorer.shared["upper"][0] == pytest.approx(truth.value, rel=1e-8)
-        assert explorer.tally[0].closed_bound <= truth.value
-        assert explorer.tally[0].closed_bound == pytest.approx(truth.value, rel=1e-8)
-        support = tuple(np.flatnonzero(explorer.models.support).tolist())
+        assert kernels.explore(exploration, workspace, orders) == EXHAUSTED
+        assert exploration.models.objective[0] == exploration.shared["upper"][0] == pytest.approx(truth.value, rel=1e-8)
+        assert exploration.tally[0].closed_bound <= truth.value
+        assert exploration.tally[0].closed_bound == pytest.approx(truth.value, rel=1e-8)
+        support = tuple(np.flatnonzero(exploration.models.support).tolist())
         assert support in truth.ties(1e-8)
         fit = fit_support(
             problem.design.columns(support), problem.y, problem.weights, problem.gamma, problem.fit_intercept
         )
-        assert explorer.models.objective[0] >= fit.value + problem.mu * len(support)
+        assert exploration.models.objective[0] >= fit.value + problem.mu * len(support)
 
 
 def test_an_exploration_in_pieces_is_the_same():
@@ -581,27 +584,27 @@ def test_an_exploration_in_pieces_is_the_same():
 
 @pytest.mark.parametrize("limit", [0, 1, 5])
 def test_node_limits_are_kept(limit):
-    explorer, workspace = explorer_of(random_problem(7, m=60, n=14, k=5, gamma=1000.0), slots=1024)
-    assert kernels.explore(explorer, workspace, ORDERS._replace(node_limit=limit)) == PAUSED
-    assert explorer.cursor[0].done == limit
-    assert explorer.tally[0].nodes <= limit
-    assert count_waiting(explorer.open_nodes) >= 1
+    exploration, workspace = explorer_of(random_problem(7, m=60, n=14, k=5, gamma=1000.0), slots=1024)
+    assert kernels.explore(exploration, workspace, ORDERS._replace(node_limit=limit)) == PAUSED
+    assert exploration.cursor[0].done == limit
+    assert exploration.tally[0].nodes <= limit
+    assert count_waiting(exploration.open_nodes) >= 1
 
 
 def test_allowances_and_calls_from_others_pause():
-    explorer, workspace = explorer_of(random_problem(7, m=60, n=14, k=5, gamma=1000.0), slots=1024)
-    assert kernels.explore(explorer, workspace, ORDERS._replace(allowance=1)) == PAUSED
-    assert explorer.tally[0].nodes == 1
-    explorer.shared["stop"] = 1
-    assert kernels.explore(explorer, workspace, ORDERS) == PAUSED
-    assert explorer.tally[0].nodes == 2
+    exploration, workspace = explorer_of(random_problem(7, m=60, n=14, k=5, gamma=1000.0), slots=1024)
+    assert kernels.explore(exploration, workspace, ORDERS._replace(allowance=1)) == PAUSED
+    assert exploration.tally[0].nodes == 1
+    exploration.shared["stop"] = 1
+    assert kernels.explore(exploration, workspace, ORDERS) == PAUSED
+    assert exploration.tally[0].nodes == 2
 
 
 def test_nothing_to_explore():
-    explorer, workspace = explorer_of(random_problem(0, k=2))
-    pop(explorer.open_nodes)
-    assert kernels.explore(explorer, workspace, ORDERS) == EXHAUSTED
-    assert explorer.tally[0].nodes == 0
+    exploration, workspace = explorer_of(random_problem(0, k=2))
+    pop(exploration.open_nodes)
+    assert kernels.explore(exploration, workspace, ORDERS) == EXHAUSTED
+    assert exploration.tally[0].nodes == 0
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # inf - inf in a first round

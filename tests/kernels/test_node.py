@@ -8,7 +8,7 @@ from kernel_cases import as_case, empty_point, random_case, random_problem, set_
 
 from safescreen import kernels
 from safescreen.kernels import node as kernel
-from safescreen.kernels.dual_bound import Bound
+from safescreen.kernels.dual_bound import NodeBound
 from safescreen.kernels.losses import dual_point
 from safescreen.kernels.node import GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE, Start, Target
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE
@@ -254,7 +254,7 @@ def test_keep_best_remembers_what_the_bound_covers(case):
     node.features[:3], node.q[:], node.x[:] = [4, 0, 2], np.arange(6.0), np.arange(6.0) / 10.0
     case.progress.intercept = 0.75
     alpha = np.linspace(0.0, 1.0, 30)
-    kernel.keep_best(node, alpha, Bound(0.5, 0.2, 0.1), 2)
+    kernel.keep_best(node, alpha, NodeBound(0.5, 0.2, 0.1), 2)
     assert (case.progress.bound, case.progress.kth_gain, case.progress.next_gain) == (0.5, 0.2, 0.1)
     assert node.best_q.tolist() == [0.0, 0.0, 0.0, 0.0, 4.0, 0.0]
     assert np.array_equal(node.best_alpha, alpha)

@@ -15,7 +15,7 @@ from numba.core.registry import CPUDispatcher
 Function = TypeVar("Function", bound=Callable[..., Any])  # what is compiled has the types of its source
 
 
-def record_type(fields: list[tuple[str, str]]) -> np.dtype[np.record]:
+def record_type(fields: list[tuple[str, str]]) -> np.dtype[np.void]:
     """A record whose fields have names, in compiled code as in Python; an array of one is a mutable state.
 
     Make it once: Numba recognises an array's type at once only if its dtype is the very same object.

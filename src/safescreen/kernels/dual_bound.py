@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from safescreen.kernels.node import Node
 
 
-class Bound(NamedTuple):
+class NodeBound(NamedTuple):
     """A safe lower bound, and the two gains that screening compares with."""
 
     value: float
@@ -31,7 +31,7 @@ class Bound(NamedTuple):
 
 
 @compiled
-def dual_bound(subproblem: Subproblem, node: Node, count: int, dual: DualPoint, kappa: int) -> Bound:
+def dual_bound(subproblem: Subproblem, node: Node, count: int, dual: DualPoint, kappa: int) -> NodeBound:
     """Safe lower bound over ``node.features[:count]``, none of them out; fills ``node.q``, rounded up."""
     error, mu = subproblem.columns.error, subproblem.mu
     features, status, c, q, gains = node.features, node.status, node.c, node.q, node.scratch
@@ -60,11 +60,11 @@ def dual_bound(subproblem: Subproblem, node: Node, count: int, dual: DualPoint, 
             total_gain += gains[i]
     magnitude += total_gain
     slack = 2.0 * (count + 8.0) * UNIT * magnitude
-    return Bound(dual.entropy + fixed - total_gain - slack, kth_gain, next_gain)
+    return NodeBound(dual.entropy + fixed - total_gain - slack, kth_gain, next_gain)
 
 
 @inlined
-def flipped(bound: Bound, gain: float) -> tuple[int, float]:
+def flipped(bound: NodeBound, gain: float) -> tuple[int, float]:
     """The relaxation's own choice for a free feature with this gain, and the bound once that choice is flipped.
 
     Flipping a chosen feature loses its gain and lets the next one in; flipping another one displaces the last that was

@@ -20,7 +20,7 @@ from safescreen.kernels.columns import (
     only_reserved_slots_left,
 )
 from safescreen.kernels.compiling import compiled, entry, inlined, record_type
-from safescreen.kernels.dual_bound import Bound, flipped
+from safescreen.kernels.dual_bound import NodeBound, flipped
 from safescreen.kernels.goals import Goal, Models, cutoff, make_models, take_model
 from safescreen.kernels.node import GRAM, NEWTON, Node, Start, Target, Workspace, make_node, relax
 from safescreen.kernels.open_nodes import OpenNodes, load, pop, release, save
@@ -88,7 +88,7 @@ class RootBounds(NamedTuple):
     used: BoolArray  # (features,): whether one of these two has decided the feature in some node
 
 
-class Explorer(NamedTuple):
+class Exploration(NamedTuple):
     """All that one worker reads and writes."""
 
     subproblem: Subproblem
@@ -125,17 +125,17 @@ def make_shared(upper: float) -> RecordArray:
     return np.array([(upper, 0)], SHARED)
 
 
-def make_explorer(
+def make_exploration(
     subproblem: Subproblem,
     hot: AnyArray,
     open_nodes: OpenNodes,
     bounds: tuple[FloatArray, FloatArray],
     shared: RecordArray,
     log: ProofLog,
-) -> Explorer:
+) -> Exploration:
     """A worker that has not begun; ``hot`` are the features to begin with, ``bounds`` those of the root."""
     features, samples = hot.size, subproblem.y.size
-    return Explorer(
+    return Exploration(
         subproblem=subproblem,
         node=make_node(features, samples, hot),
         refit_node=make_node(features, samples, hot),
@@ -150,33 +150,35 @@ def make_explorer(
 
 
 @entry
-def run(request: int, explorer: Explorer, workspace: Workspace, start: Start, target: Target, orders: Orders) -> int:
+def run(
+    request: int, exploration: Exploration, workspace: Workspace, start: Start, target: Target, orders: Orders
+) -> int:
     """The one function Python calls, so that one is compiled, cached and loaded: relax a node, or explore the tree.
 
     The results of a relaxation lie in the node's progress. An exploration works through open nodes until none is left,
     the allowance is used up or there is no room for more, and returns which of these it was. Both are one function,
     and the steps around a relaxation are no part of it, because whatever calls it is compiled together with it.
     """
-    subproblem, node, refit_node = explorer.subproblem, explorer.node, explorer.refit_node
+    subproblem, node, refit_node = exploration.subproblem, exploration.node, exploration.refit_node
     if request == RELAX:
         relax(subproblem, node, workspace, start, target)
         return PAUSED
-    now = Now(explorer.cursor[0], explorer.tally[0], explorer.shared[0])
+    now = Now(exploration.cursor[0], exploration.tally[0], exploration.shared[0])
     begin_round(now.cursor)
     while True:
-        outcome = next_node(explorer, workspace.gram, orders)
+        outcome = next_node(exploration, workspace.gram, orders)
         if outcome != OPENED:
             return outcome
         relax(subproblem, node, workspace, node_start(node, now.tally), node_target(now.cursor, orders))
-        if settle(node, explorer.models, explorer.log, now, orders):
+        if settle(node, exploration.models, exploration.log, now, orders):
             continue
-        if suggests_model(subproblem, node, refit_node, explorer.models, now):
+        if suggests_model(subproblem, node, refit_node, exploration.models, now):
             relax(subproblem, refit_node, workspace, refit_start(subproblem, node), refit_target())
-            if take_refit(refit_node, explorer.models, now, orders):
+            if take_refit(refit_node, exploration.models, now, orders):
                 continue
         if now.cursor.proves_more and orders.screen_nodes:
-            screen_node(subproblem, node, explorer.log, now)
-        branch(subproblem, node, explorer.open_nodes, now.cursor)
+            screen_node(subproblem, node, exploration.log, now)
+        branch(subproblem, node, exploration.open_nodes, now.cursor)
 
 
 @inlined
@@ -188,47 +190,47 @@ def begin_round(cursor: Record) -> None:
 
 
 @compiled
-def next_node(explorer: Explorer, gram: Gram, orders: Orders) -> int:
+def next_node(exploration: Exploration, gram: Gram, orders: Orders) -> int:
     """Have a node at hand that must be relaxed, the last one's child or the best open one; or say why there is none."""
-    nodes, node, log, cursor = explorer.open_nodes, explorer.node, explorer.log, explorer.cursor[0]
+    nodes, node, log, cursor = exploration.open_nodes, exploration.node, exploration.log, exploration.cursor[0]
     while True:
-        cursor.cutoff = cutoff(orders.goal, explorer.shared[0].upper)
+        cursor.cutoff = cutoff(orders.goal, exploration.shared[0].upper)
         if not cursor.at_hand:
-            outcome = open_next(explorer, gram, orders)
+            outcome = open_next(exploration, gram, orders)
             if outcome == CLOSED:
                 continue
             if outcome != OPENED:
                 return outcome
-        if is_time_up(cursor, explorer.shared[0].stop, orders) or lacks_room(nodes, log):
+        if is_time_up(cursor, exploration.shared[0].stop, orders) or lacks_room(nodes, log):
             return put_back(nodes, node, log, cursor)
         cursor.done += 1
-        if fits_budget(explorer.subproblem, node, cursor):
+        if fits_budget(exploration.subproblem, node, cursor):
             return OPENED
-        close_unexplored(node, log, cursor, explorer.tally[0], max(cursor.cutoff, cursor.bound))
+        close_unexplored(node, log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
 
 
 @compiled
-def open_next(explorer: Explorer, gram: Gram, orders: Orders) -> int:
+def open_next(exploration: Exploration, gram: Gram, orders: Orders) -> int:
     """Load the next open node, unless what is known by now closes it."""
-    nodes, node, cursor = explorer.open_nodes, explorer.node, explorer.cursor[0]
+    nodes, node, cursor = exploration.open_nodes, exploration.node, exploration.cursor[0]
     if nodes.counts[0].waiting == 0:
         return EXHAUSTED
-    if is_full(explorer.log):
+    if is_full(exploration.log):
         return LOG_FULL
     slot = pop(nodes)
     cursor.parent = nodes.parent[slot]
     cursor.decision = nodes.decision[slot]
     if nodes.bound[slot] >= cursor.cutoff:  # the best open node is hopeless, hence all are
-        close_unexplored(node, explorer.log, cursor, explorer.tally[0], nodes.bound[slot])
+        close_unexplored(node, exploration.log, cursor, exploration.tally[0], nodes.bound[slot])
         release(nodes, slot)
         return CLOSED
-    recycle_slots(explorer.subproblem, node, gram)
-    cursor.bound = load(explorer.subproblem, nodes, node, slot)
-    if orders.screen_nodes and not screen_by_root(node, explorer.root, explorer.tally[0], cursor.cutoff):
-        close_unexplored(node, explorer.log, cursor, explorer.tally[0], max(cursor.cutoff, cursor.bound))
+    recycle_slots(exploration.subproblem, node, gram)
+    cursor.bound = load(exploration.subproblem, nodes, node, slot)
+    if orders.screen_nodes and not screen_by_root(node, exploration.root, exploration.tally[0], cursor.cutoff):
+        close_unexplored(node, exploration.log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
         return CLOSED
-    make_decided_dense(explorer.subproblem.columns, node.status)
-    add_columns(explorer.subproblem.columns, node.x, node.progress[0].intercept, node.u)
+    make_decided_dense(exploration.subproblem.columns, node.status)
+    add_columns(exploration.subproblem.columns, node.x, node.progress[0].intercept, node.u)
     cursor.spent += node.status.size * 4 + node.u.size * nodes.length[slot]
     cursor.at_hand = True
     return OPENED
@@ -479,7 +481,7 @@ def is_new(status: StatusArray, tried: npt.NDArray[np.uint64]) -> bool:
 def screen_node(subproblem: Subproblem, node: Node, log: ProofLog, now: Now) -> None:
     """Fix every free feature whose other branch is proved to hold nothing below the cutoff."""
     progress, tally = node.progress[0], now.tally
-    bound = Bound(progress.bound, progress.kth_gain, progress.next_gain)
+    bound = NodeBound(progress.bound, progress.kth_gain, progress.next_gain)
     for j in range(node.status.size):
         if node.status[j] != FREE:
             continue

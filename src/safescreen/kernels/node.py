@@ -13,7 +13,7 @@ from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray, Recor
 from safescreen.design.columns import Columns
 from safescreen.kernels.columns import add_column, correlate, make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined, record_type
-from safescreen.kernels.dual_bound import Bound, dual_bound
+from safescreen.kernels.dual_bound import NodeBound, dual_bound
 from safescreen.kernels.losses import DualPoint, Point, dual_point, largest_curvature, loss_without_model
 from safescreen.kernels.quadratic import (
     INTERCEPT,
@@ -126,7 +126,7 @@ class Relaxed(NamedTuple):
     """A relaxation as far as it was solved; what its node calls best belongs to the bound."""
 
     primal: float
-    bound: Bound
+    bound: NodeBound
     level: float
     intercept: float
 
@@ -393,7 +393,7 @@ def look_at_cold(subproblem: Subproblem, node: Node, alpha: FloatArray) -> None:
 
 
 @compiled
-def keep_best(node: Node, alpha: FloatArray, bound: Bound, covered: int) -> None:
+def keep_best(node: Node, alpha: FloatArray, bound: NodeBound, covered: int) -> None:
     """Remember the dual point behind the best bound, and the iterate it belongs to."""
     progress = node.progress[0]
     progress.bound = bound.value

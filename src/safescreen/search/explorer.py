@@ -13,12 +13,16 @@ import numpy as np
 from safescreen import kernels
 from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels import Orders, Subproblem
-from safescreen.kernels.exploration import EXHAUSTED, LOG_FULL, NODES_FULL, make_explorer
+from safescreen.kernels.exploration import EXHAUSTED, LOG_FULL, NODES_FULL, make_exploration
 from safescreen.kernels.node import make_workspace
 from safescreen.kernels.open_nodes import OpenNodes, enlarged, make_open_nodes
 from safescreen.kernels.proof_log import ProofLog
 
 _NO_NODES = make_open_nodes(1, 1, 1, 1)
+
+
+RootBounds = tuple[FloatArray, FloatArray]
+"""Bounds of the whole problem with a feature in, and with it out; minus infinity where the root proves nothing."""
 
 
 class Beginning(NamedTuple):
@@ -27,13 +31,6 @@ class Beginning(NamedTuple):
     hot: BoolArray  # columns looked at in every round, at first
     weights: FloatArray  # reference weights of the shared Gram matrix
     capacity: int  # columns a working set may have
-
-
-class RootProof(NamedTuple):
-    """Bounds of the whole problem with a feature in, or out; minus infinity where the root proves nothing."""
-
-    if_in: FloatArray
-    if_out: FloatArray
 
 
 class Report(NamedTuple):
@@ -53,10 +50,10 @@ class Explorer:
     """One worker: its work space, its log, and the state it shares with others on the same computer."""
 
     def __init__(
-        self, subproblem: Subproblem, beginning: Beginning, root: RootProof, shared: RecordArray, log: ProofLog
+        self, subproblem: Subproblem, beginning: Beginning, bounds: RootBounds, shared: RecordArray, log: ProofLog
     ) -> None:
         features = beginning.hot.size
-        self._arrays = make_explorer(subproblem, beginning.hot, _NO_NODES, root, shared, log)
+        self._arrays = make_exploration(subproblem, beginning.hot, _NO_NODES, bounds, shared, log)
         self._workspace = make_workspace(features, beginning.weights, beginning.capacity)
         self.log = log
 

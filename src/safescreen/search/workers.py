@@ -21,7 +21,7 @@ from safescreen.kernels.proof_log import ProofLog, make_proof_log
 from safescreen.problem import Problem
 from safescreen.relaxation import Fixings, Root, restricted_for_search
 from safescreen.screening import flipped
-from safescreen.search.explorer import Beginning, Explorer, RootProof
+from safescreen.search.explorer import Beginning, Explorer, RootBounds
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.tuning import HOT_FEATURES, LOGGED_ENTRIES, LOGGED_NODES, NODE_SLOTS, OPEN_BYTES, WARMING_SHARE
 
@@ -124,7 +124,7 @@ def make_workers(
     """Workers over the columns that are not excluded; the first one holds the root node."""
     columns = np.flatnonzero(~fixings.excluded)
     shared = make_shared(upper)
-    bounds = _root_proof(problem, root, columns)
+    bounds = _root_bounds(problem, root, columns)
     nonzero = int(np.count_nonzero(root.x))
     capacity = min(columns.size, max(256, 2 * nonzero, nonzero + problem.k if problem.k < columns.size else 0))
     width = min(columns.size, max(32, nonzero + nonzero // 2))
@@ -144,10 +144,10 @@ def make_workers(
     return Workers(each, shared)
 
 
-def _root_proof(problem: Problem, root: Root, columns: IndexArray) -> RootProof:
+def _root_bounds(problem: Problem, root: Root, columns: IndexArray) -> RootBounds:
     """What the root's dual point proves about each column."""
     chosen, raised = flipped(root.bound, Fixings.given(problem))
-    return RootProof(np.where(chosen, -np.inf, raised)[columns], np.where(chosen, raised, -np.inf)[columns])
+    return np.where(chosen, -np.inf, raised)[columns], np.where(chosen, raised, -np.inf)[columns]
 
 
 def _log(features: int, number: int, count: int, proof: ProofWriter | None) -> ProofLog:
