@@ -113,11 +113,6 @@ def row(columns: Sequence[Column], cells: Iterable[str], look: str = "") -> str:
     return f"<tr{_class(look)}>{''.join(parts)}</tr>"
 
 
-def code(text: str) -> str:
-    """Something to type or paste."""
-    return f"<pre><code>{escaped(text)}</code></pre>"
-
-
 def _class(look: str) -> str:
     return f' class="{look}"' if look else ""
 

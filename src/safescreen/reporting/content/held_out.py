@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, logit
 from scipy.stats import binomtest, norm, rankdata
 
 from safescreen import prediction
+from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.problem.validation import check_matrix
 from safescreen.search.solution import Solution
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _SMALLEST_GROUP = 15  # samples
 _MOST_GROUPS = 10
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Samples of similar prediction: the mean of these, and the share that came true with its 95 % interval."""
 
     size: int
@@ -97,7 +93,7 @@ class HeldOut:
         cuts = sorted({int(np.searchsorted(score, score[cut], side="left")) for cut in cuts} - {0})
         return [self._group(members) for members in np.split(order, cuts)]
 
-    def _group(self, members: npt.NDArray[np.intp]) -> Group:
+    def _group(self, members: IndexArray) -> Group:
         true = int(self.positive[members].sum())
         interval = binomtest(true, members.size).proportion_ci(method="wilson")
         predicted, observed = float(self.probability[members].mean()), true / members.size

@@ -5,16 +5,7 @@ Everything here returns plain text; escaping is the business of whoever puts it 
 
 from __future__ import annotations
 
-from safescreen.formatting.digits import (
-    above,
-    below,
-    counted,
-    difference_above,
-    duration,
-    nearest,
-    percent_above,
-    percent_of,
-)
+from safescreen.formatting.digits import above, below, counted, difference_above, duration, percent_above, percent_of
 from safescreen.formatting.escaping import shortened
 from safescreen.path import L0Path
 from safescreen.problem import Problem
@@ -118,25 +109,18 @@ def all_models(problem: Problem) -> str:
     return f"all logistic models with {most} of {problem.n_features:,} features{price}{extra}"
 
 
-def verdict(solution: Solution) -> tuple[str, ...]:
-    """What is proved, and for a search that ended early, what is not: a headline and sentences."""
-    models, best = all_models(solution.problem), above(solution.objective, 6)
-    better = difference_above(solution.objective, solution.lower_bound)
-    gap = percent_above(solution.gap)
-    if solution.status == Status.OPTIMAL:
-        return (
-            "Proved optimal",
-            f"Among {models}, this one is optimal up to {gap}: no other choice of features or coefficients can have an "
-            f"objective more than {better} below this model’s {best}.",
-            "The bound behind this statement holds in real arithmetic: rounding errors are accounted for.",
-        )
-    return (
-        "Best model found, not proved optimal",
-        f"{solution.status.sentence} It took {duration(solution.seconds)} and {counted(solution.nodes, 'node')}.",
-        f"Proved: among {models}, none has an objective below {below(solution.lower_bound, 6)}. So none can be better "
-        f"than this one, at {best}, by more than {better} ({gap}).",
-        "Not proved: that this choice of features is the best one. A better model may exist within that distance.",
-    )
+def numbers(solution: Solution) -> dict[str, str]:
+    """What templates say of a search and its proof: bounds and models, each number rounded to its honest side."""
+    return {
+        "models": all_models(solution.problem),
+        "objective": above(solution.objective, 6),
+        "bound": below(solution.lower_bound, 6),
+        "distance": difference_above(solution.objective, solution.lower_bound),
+        "gap": percent_above(solution.gap),
+        "end": solution.status.sentence,
+        "seconds": duration(solution.seconds),
+        "nodes": counted(solution.nodes, "node"),
+    }
 
 
 def screened(solution: Solution) -> tuple[int, int, int]:
@@ -192,45 +176,6 @@ def _given(solution: Solution) -> str:
 def _number(count: int, one: str, many: str) -> str:
     """A count and the verb that goes with it."""
     return f"{count:,} {one if count == 1 else many}"
-
-
-def search(solution: Solution, searched: bool) -> str:
-    """How the search went, and how to read the chart of it if there was one."""
-    bound, best = below(solution.lower_bound, 6), above(solution.objective, 6)
-    if searched:
-        return (
-            f"The search explored {counted(solution.nodes, 'node')} in {duration(solution.seconds)}. The upper line is "
-            "the best model found so far; no model lies below the lower line. What is between them, shaded, is what "
-            "was still open."
-        )
-    if solution.status == Status.OPTIMAL:
-        return (
-            f"After {duration(solution.seconds)} the first bound, {bound}, and the first models, the best at {best}, "
-            f"were close enough: a gap of {percent_above(solution.gap)} and no search."
-        )
-    return (
-        f"The search ended after {duration(solution.seconds)}, before it explored anything: the first bound is "
-        f"{bound}, the best model {best}."
-    )
-
-
-def meaning_of_coefficients(solution: Solution) -> str:
-    """How to read the coefficients."""
-    return (
-        f"The intercept, in the data’s units, is {nearest(solution.intercept, 5)}. One standard deviation more of a "
-        f"feature, all others equal, multiplies the odds of {label(solution.problem, 1)} by the odds ratio. The ridge "
-        "shrinks coefficients towards zero and the features were chosen on these data, so ordinary confidence "
-        "intervals would not apply."
-    )
-
-
-def meaning_of_margin(solution: Solution) -> str:
-    """How to read the margins."""
-    return (
-        "The margin is the proof in one number. For a feature ruled out: every model that uses it has an objective at "
-        f"least this much above the model’s {nearest(solution.objective, 5)}. For a feature proved in: every model "
-        "without it is worse by at least this much. A negative margin is what a proof lacks. Margins are rounded down."
-    )
 
 
 def path_summary(path: L0Path) -> str:

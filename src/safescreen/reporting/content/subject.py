@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from safescreen.estimators import L0LogisticRegression
-from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 from safescreen.path import L0Path
 from safescreen.problem import Problem
 from safescreen.reporting.content.held_out import HeldOut, evaluated
@@ -37,11 +36,6 @@ class Subject:
     def place(self) -> tuple[str, float] | None:
         """Where on the path the model lies: the parameter and its value."""
         return None if self.path is None else (self.path.parameter, getattr(self.problem, self.path.parameter))
-
-    @property
-    def search(self) -> L0LogisticRegressionCV | None:
-        """The cross-validation behind the model, if there was one."""
-        return self.estimator if isinstance(self.estimator, L0LogisticRegressionCV) else None
 
     @property
     def score(self) -> HeldOut | None:

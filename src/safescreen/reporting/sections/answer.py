@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
+import safescreen.reporting.markup as html
 from safescreen.formatting import digits
 from safescreen.formatting.digits import counted, nearest, padded, signed
-from safescreen.reporting import markup as html
+from safescreen.formatting.escaping import escaped
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.features import deviations
 from safescreen.reporting.content.subject import Subject
@@ -27,22 +28,16 @@ _COLUMNS = (
 )
 
 
-def answer_section(subject: Subject) -> str:
+def section(subject: Subject) -> str:
     """The model with the proof in numbers."""
     solution = subject.solution
     features = counted(solution.support.size, "feature") if solution.support.size else "no feature"
     heading = f"The answer: {features}"
     if subject.place is not None:
         heading = f"One model in detail: {html.setting(*subject.place)}, {features}"
-    return html.section("answer", heading, _verdict(solution), _facts(solution), _coefficients(solution))
-
-
-def _verdict(solution: Solution) -> str:
-    """What is proved, set apart."""
-    headline, *rest = sentences.verdict(solution)
-    look = "proved" if solution.status == Status.OPTIMAL else "open"
-    body = "".join(map(html.paragraph, rest))
-    return f'<div class="verdict {look}">{html.paragraph(headline, "stamp")}{body}</div>'
+    verdict = "verdict_proved.html" if solution.status == Status.OPTIMAL else "verdict_open.html"
+    proved = html.filled(verdict, **sentences.numbers(solution))
+    return html.section("answer", heading, proved, _facts(solution), _coefficients(solution))
 
 
 def _facts(solution: Solution) -> str:
@@ -81,7 +76,8 @@ def _coefficients(solution: Solution) -> str:
         missing = solution.support.size - len(rows)
         note = html.paragraph(f"{missing:,} smaller ones are left out here.", "quiet") if missing else ""
         parts.append(html.folded(f"{solution.support.size - _OPEN_ROWS:,} more", rest + note))
-    return html.joined([*parts, html.paragraph(sentences.meaning_of_coefficients(solution), "quiet")])
+    label, intercept = escaped(sentences.label(solution.problem, 1)), nearest(solution.intercept, 5)
+    return html.joined([*parts, html.filled("coefficients.html", label=label, intercept=intercept)])
 
 
 def _coefficient_rows(solution: Solution) -> list[str]:

@@ -6,22 +6,18 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from safescreen.formatting.digits import below, compact_below
+import safescreen.reporting.markup as html
+from safescreen.arrays import AnyArray, FloatArray
+from safescreen.formatting.digits import below, compact_below, nearest
 from safescreen.formatting.escaping import plain, script_json, shortened
-from safescreen.reporting import markup as html
 from safescreen.reporting.charts import Chart, linear, rank_axis, thinned
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.features import LABELS, Decision, decisions, deviations, margins, reading_order
 from safescreen.reporting.content.subject import Subject
 from safescreen.search.solution import Solution
 
-FloatArray = npt.NDArray[np.float64]
-
-FALLBACK_ROWS = 50
-"""Features shown where there is no script."""
-
+_FALLBACK_ROWS = 50  # features shown where there is no script
 _COLUMNS = (
     html.Column("Column", look="number"),
     html.Column("Feature", names_rows=True),
@@ -32,7 +28,7 @@ _NAME_BYTES = 36  # per feature, on average: beyond that long names are cut
 _SMALL_NAMES = 256_000  # bytes of names that never need cutting
 
 
-def features_section(subject: Subject) -> str:
+def section(subject: Subject) -> str:
     """What was ruled out and by how much."""
     solution = subject.solution
     letters, margin = decisions(solution), margins(solution)
@@ -42,13 +38,13 @@ def features_section(subject: Subject) -> str:
         "What was ruled out, and by how much" if screened else "All features",
         html.paragraph(sentences.ruled_out(solution)),
         _margin_chart(letters, margin) if screened else "",
-        html.paragraph(sentences.meaning_of_margin(solution), "quiet") if screened else "",
+        html.filled("margins.html", objective=nearest(solution.objective, 5)) if screened else "",
         _explorer(letters, solution),
         _fallback(solution, letters, margin),
     )
 
 
-def features_data(subject: Subject) -> dict[str, Any]:
+def embedded(subject: Subject) -> dict[str, Any]:
     """All features for the page's table, as compactly as JSON can hold them."""
     solution = subject.solution
     problem, support = solution.problem, solution.support
@@ -72,7 +68,7 @@ def features_data(subject: Subject) -> dict[str, Any]:
     return data
 
 
-def _compact_names(names: npt.NDArray[np.object_] | None) -> tuple[list[str] | None, int | None]:
+def _compact_names(names: AnyArray | None) -> tuple[list[str] | None, int | None]:
     """Names for embedding, and the length to which long ones were cut, if any were, so that the page stays small."""
     if names is None:
         return None, None
@@ -133,7 +129,7 @@ def _explorer(letters: str, solution: Solution) -> str:
 def _fallback(solution: Solution, letters: str, margin: FloatArray) -> str:
     """The first rows as plain HTML, for readers without scripts."""
     shown = np.array([np.inf if value is None else value for value in compact_below(margin)])  # ties as in the script
-    order = reading_order(letters, shown, solution.support)[:FALLBACK_ROWS]
+    order = reading_order(letters, shown, solution.support)[:_FALLBACK_ROWS]
     chosen = set(solution.support.tolist())
     rows = []
     for j, name in zip(order.tolist(), solution.problem.names(order), strict=True):

@@ -4,39 +4,47 @@ from __future__ import annotations
 
 import platform
 import shlex
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numba
+import numpy
+import scipy
+import sklearn
+
+import safescreen.reporting.markup as html
 from safescreen import __version__
 from safescreen.formatting.escaping import escaped, shortened
 from safescreen.problem import Problem
-from safescreen.reporting import markup as html
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.subject import Subject
 
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 _FORMULA = "min  Σ wᵢ log(1 + exp(−yᵢ(aᵢ·x + b))) + ‖x‖²/γ + μ‖x‖₀   subject to  ‖x‖₀ ≤ k"
 
 
-def proof_section(subject: Subject) -> str:
+def section(subject: Subject) -> str:
+    """The proof, and the details."""
+    proof = html.section("proof", "The proof", _proof(subject))
+    return html.joined((proof, html.section("details", "Details", *_details(subject))))
+
+
+def _proof(subject: Subject) -> str:
     """The proof's fingerprint and how to check it, or how to get a proof."""
     proof = subject.proof
     if proof is None:
-        return html.section("proof", "The proof", html.filled("no_proof.html"))
+        return html.filled("no_proof.html")
     fingerprints = {f"SHA-256 of {proof.name}": proof.sha256}
     fingerprints |= {f"Fingerprint of the {part}": digest for part, digest in proof.fingerprint.items()}
-    body = html.filled(
+    return html.filled(
         "proof.html",
         size=f"{proof.size:,}",
         fingerprints=html.fact_table(fingerprints, "fingerprints"),
         claims=html.fact_table(proof.claims, "claims"),
-        command=html.code(f"safescreen verify {shlex.quote(proof.name)} data.csv --target label"),
-        statement=html.code(f"import safescreen as ss\n\nprint(ss.verify({proof.name!r}, X, y))"),
+        file=escaped(shlex.quote(proof.name)),
+        literal=escaped(repr(proof.name)),
     )
-    return html.section("proof", "The proof", body)
 
 
-def details_section(subject: Subject) -> str:
+def _details(subject: Subject) -> list[str]:
     """Parameters, versions and citation."""
     parts = ["<h3>Problem</h3>", html.paragraph(_FORMULA, "formula")]
     parts += [html.fact_table(_problem_facts(subject.problem), "parameters")]
@@ -44,8 +52,7 @@ def details_section(subject: Subject) -> str:
         facts = {"class": type(subject.estimator).__name__, **subject.estimator.get_params(deep=False)}
         parts += ["<h3>Estimator</h3>", html.fact_table(facts, "estimator")]
     parts += ["<h3>Versions</h3>", html.fact_table(_versions(), "versions")]
-    parts += ["<h3>How to cite</h3>", html.filled("citation.html", version=escaped(__version__))]
-    return html.section("details", "Details", *parts)
+    return [*parts, "<h3>How to cite</h3>", html.filled("citation.html", version=escaped(__version__))]
 
 
 def _problem_facts(problem: Problem) -> dict[str, Any]:
@@ -72,10 +79,12 @@ def _problem_facts(problem: Problem) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    found = {"safescreen": __version__, "Python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # vendored without metadata
-            continue
-    return {**found, "platform": f"{platform.system()} {platform.machine()}"}
+    return {
+        "safescreen": __version__,
+        "Python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "numba": numba.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
