@@ -38,7 +38,8 @@ class Axis:
     def place(self, values: npt.ArrayLike) -> FloatArray:
         """Where numbers lie, 0 at the low end and 1 at the high end."""
         scale = np.log10 if self.logarithmic else np.asarray
-        return np.interp(scale(np.clip(values, self.low, self.high)), scale((self.low, self.high)), (0.0, 1.0))
+        low, high, inside = scale(self.low), scale(self.high), scale(np.clip(values, self.low, self.high))
+        return np.asarray((inside - low) / (high - low), dtype=np.float64)
 
 
 def linear(title: str, low: float, high: float, most: int = 6, whole: bool = False, room: float = 0.0) -> Axis:
@@ -54,7 +55,7 @@ def linear(title: str, low: float, high: float, most: int = 6, whole: bool = Fal
     if decimals > 8 or abs(high) >= 1e7:
         labels = [nearest(tick, 6) for tick in ticks]
     else:
-        labels = [f"{tick:.{decimals}f}".replace("-", "−") for tick in ticks]
+        labels = [f"{tick:,.{decimals}f}".replace("-", "−") for tick in ticks]
     return Axis(title, low, high, tuple(ticks), tuple(labels))
 
 
@@ -76,13 +77,6 @@ def parameter_axis(name: str, values: FloatArray) -> Axis:
     if name != "k" and low > 0.0 and high > 10.0 * low:
         return logarithmic(PARAMETERS[name], low, high)
     return linear(PARAMETERS[name], low, high, 12 if name == "k" else 6, whole=name == "k")
-
-
-def rank_axis(title: str, size: int) -> Axis:
-    """An axis for places from first to last."""
-    steps = linear(title, 0.0, size, 5, whole=True).ticks
-    ticks = (1.0, *(tick for tick in steps if 1.0 < tick <= size))
-    return Axis(title, 0.5, size + 0.5, ticks, tuple(f"{tick:,.0f}" for tick in ticks))
 
 
 def _round_step(step: float, whole: bool) -> float:

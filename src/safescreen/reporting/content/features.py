@@ -54,8 +54,8 @@ def reading_order(letters: str, margin: FloatArray, support: IndexArray) -> Inde
     """Features as a reader wants them: the model, what is proved in or open, and then what was hardest to rule out."""
     chosen = np.ones(len(letters), dtype=np.int64)
     chosen[support] = 0
-    kinds = "".join(Decision)
-    return np.lexsort((margin, [kinds.index(letter) for letter in letters], chosen))
+    places = np.array(list(map("".join(Decision).index, letters)))
+    return np.lexsort((margin, places, chosen))
 
 
 def deviations(problem: Problem, features: IndexArray) -> FloatArray:

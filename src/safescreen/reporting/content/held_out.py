@@ -58,11 +58,6 @@ class HeldOut:
         return float(np.mean((self.probability - self.positive) ** 2))
 
     @property
-    def accuracy(self) -> float:
-        """Share of samples whose more probable class came true."""
-        return prediction.accuracy(self.log_odds, self.positive)
-
-    @property
     def auc(self) -> float:
         """Area under the ROC curve; NaN with one class."""
         return prediction.auc(self.log_odds, self.positive)
@@ -79,10 +74,6 @@ class HeldOut:
         variance = sum(float(part.var(ddof=1)) / part.size for part in (beaten, beating) if part.size > 1)
         spread = norm.ppf(0.975) * math.sqrt(variance) / (area * (1.0 - area))
         return float(expit(logit(area) - spread)), float(expit(logit(area) + spread))
-
-    def roc(self) -> tuple[FloatArray, FloatArray]:
-        """Rates of false and true positives as the threshold falls, one point per distinct prediction."""
-        return prediction.roc(self.log_odds, self.positive)
 
     def calibration(self) -> list[Group]:
         """Samples in groups of similar prediction, as equal in size as ties allow."""
@@ -121,13 +112,12 @@ def _matched(solution: Solution, X: Any) -> Any:
             "columns in the same order."
         )
     if names is not None and problem.feature_names is not None:
-        differing = np.flatnonzero(names.astype(str) != problem.feature_names.astype(str))
-        if differing.size:
-            j = int(differing[0])
-            raise ValueError(
-                f"test has {names[j]!r} as column {j}, but the model was fitted to {problem.feature_names[j]!r} there: "
-                "give the same columns in the same order."
-            )
+        for j, (found, expected) in enumerate(zip(names, problem.feature_names, strict=True)):
+            if str(found) != str(expected):
+                raise ValueError(
+                    f"test has {found!r} as column {j}, but the model was fitted to {expected!r} there: give the same "
+                    "columns in the same order."
+                )
     return matrix
 
 
@@ -137,9 +127,7 @@ def _positive(solution: Solution, y: Any, size: int) -> BoolArray:
     if len(labels) != size:
         raise ValueError(f"test has {size} rows in X, but {len(labels)} labels in y.")
     negative, positive = solution.problem.classes.tolist()
-    strangers = [label for label in labels if label not in (negative, positive)]
-    if strangers:
-        raise ValueError(
-            f"test has the label {strangers[0]!r} in y, but the model knows {negative!r} and {positive!r}."
-        )
+    unknown = [label for label in labels if label not in (negative, positive)]
+    if unknown:
+        raise ValueError(f"test has the label {unknown[0]!r} in y, but the model knows {negative!r} and {positive!r}.")
     return np.array([label == positive for label in labels], dtype=np.bool_)

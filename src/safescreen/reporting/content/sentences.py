@@ -12,7 +12,6 @@ from safescreen.problem import Problem
 from safescreen.reporting.content.features import Decision, decisions
 from safescreen.reporting.content.subject import Subject
 from safescreen.search.solution import Solution
-from safescreen.status import Status
 
 _LONGEST_LABEL = 40
 
@@ -57,23 +56,24 @@ def question(subject: Subject) -> str:
 
 def _of_one_model(problem: Problem) -> str:
     """Who could predict: the question's beginning for one model."""
-    budget, price = f"at most {problem.k:,}", f"each at a price of {problem.mu:g}"
-    if has_budget(problem) and problem.mu > 0.0:
-        return f"Which of {problem.n_features:,} features, {budget}, {price},"
+    if problem.mu > 0.0:
+        return f"Which of {problem.n_features:,} features{_at_most(problem)}, each at a price of {problem.mu:g},"
     if has_budget(problem):
         count = "one" if problem.k == 1 else f"{problem.k:,} or fewer"
         return f"Which {count} of {problem.n_features:,} features"
-    if problem.mu > 0.0:
-        return f"Which of {problem.n_features:,} features, {price},"
     return f"How do {counted(problem.n_features, 'feature')}, all of them allowed,"
 
 
 def _of_all_models(path: L0Path, problem: Problem) -> str:
     """Who could predict: the question's beginning for a path."""
     varied = {"k": "budget", "mu": "price per feature", "gamma": "ridge parameter"}[path.parameter]
-    allowed = f", at most {problem.k:,}," if has_budget(problem) and path.parameter != "k" else ""
+    allowed = f"{_at_most(problem)}," if has_budget(problem) and path.parameter != "k" else ""
     span = f"from {path.values.min():g} to {path.values.max():g}"
     return f"For every {varied} {span}: which of {problem.n_features:,} features{allowed}"
+
+
+def _at_most(problem: Problem) -> str:
+    return f", at most {problem.k:,}" if has_budget(problem) else ""
 
 
 def meaning_of_best(subject: Subject) -> str:
@@ -81,11 +81,9 @@ def meaning_of_best(subject: Subject) -> str:
     problem = subject.problem
     varies = None if subject.path is None else subject.path.parameter
     mean = "the weighted mean log-loss" if is_weighted(problem) else "the log-loss averaged"
-    ridge = "(γ varies)" if varies == "gamma" else f"(γ = {problem.gamma:g})"
-    parts = [
-        f"{mean} over {counted(problem.n_samples, 'sample')}",
-        f"a ridge penalty that keeps coefficients moderate {ridge}",
-    ]
+    ridge = "varies" if varies == "gamma" else f"= {problem.gamma:g}"
+    parts = [f"{mean} over {counted(problem.n_samples, 'sample')}"]
+    parts.append(f"a ridge penalty that keeps coefficients moderate (γ {ridge})")
     if varies == "mu":
         parts.append("the price μ for every feature used")
     elif problem.mu > 0.0:
@@ -125,12 +123,8 @@ def numbers(solution: Solution) -> dict[str, str]:
 
 def screened(solution: Solution) -> tuple[int, int, int]:
     """How many features screening ruled out, proved in, and had to decide on."""
-    problem, screening = solution.problem, solution.screening
-    free = problem.n_features - int((problem.included | problem.excluded).sum())
-    if screening is None:
-        return 0, 0, free
-    out, inside = screening.excluded.size - problem.excluded.sum(), screening.included.size - problem.include.size
-    return int(out), int(inside), free
+    out, inside, undecided = map(decisions(solution).count, (Decision.OUT, Decision.IN, Decision.OPEN))
+    return out, inside, out + inside + undecided
 
 
 def ruled_out(solution: Solution) -> str:
@@ -138,9 +132,7 @@ def ruled_out(solution: Solution) -> str:
     if solution.screening is None:
         return "Screening was switched off for this search, so nothing is known about features one by one."
     out, inside, free = screened(solution)
-    given = _given(solution)
-    parts = (_decided(out, inside, free), _left(free - out - inside, solution), given and f"Beforehand, {given}.")
-    return " ".join(part for part in parts if part)
+    return _decided(out, inside, free) + _left(free - out - inside, solution) + _given(solution)
 
 
 def _decided(out: int, inside: int, free: int) -> str:
@@ -157,34 +149,25 @@ def _decided(out: int, inside: int, free: int) -> str:
 def _left(count: int, solution: Solution) -> str:
     """What happened to the features without a proof of their own."""
     if count == 0:
-        return "Nothing was left to search."
+        return " Nothing was left to search."
     if solution.nodes == 0:
-        return f"{_number(count, 'stays', 'stay')} undecided: bound and model were close enough to need no search."
-    return f"{_number(count, 'was', 'were')} left to the search."
+        return f" {_number(count, 'stays', 'stay')} undecided: bound and model were close enough to need no search."
+    return f" {_number(count, 'was', 'were')} left to the search."
 
 
 def _given(solution: Solution) -> str:
     """What was decided before anything was computed."""
-    parts = [
-        (solution.problem.include.size, "required by the user"),
-        (solution.problem.exclude.size, "excluded by the user"),
-        (decisions(solution).count(Decision.CONSTANT), "left out for being constant"),
-    ]
-    return ", ".join(f"{_number(count, 'was', 'were')} {why}" for count, why in parts if count)
+    letters = decisions(solution)
+    reasons = {
+        Decision.REQUIRED: "required by the user",
+        Decision.FORBIDDEN: "excluded by the user",
+        Decision.CONSTANT: "left out for being constant",
+    }
+    counts = [(letters.count(decision), why) for decision, why in reasons.items()]
+    parts = [f"{_number(count, 'was', 'were')} {why}" for count, why in counts if count]
+    return f" Beforehand, {', '.join(parts)}." if parts else ""
 
 
 def _number(count: int, one: str, many: str) -> str:
     """A count and the verb that goes with it."""
     return f"{count:,} {one if count == 1 else many}"
-
-
-def path_summary(path: L0Path) -> str:
-    """How much of a path is proved."""
-    optimal = path.statuses.count(Status.OPTIMAL)
-    largest = percent_above(float(path.gaps.max()))
-    if optimal == len(path):
-        return f"All {len(path)} models are proved optimal; the largest gap left is {largest}."
-    return (
-        f"{optimal} of {len(path)} models are proved optimal. For the others the search ended early, the worst with a "
-        f"gap of {largest}: they are the best models found, and better ones may exist within their gaps."
-    )

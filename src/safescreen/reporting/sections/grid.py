@@ -22,27 +22,23 @@ def section(subject: Subject) -> str:
     search = subject.estimator
     if not isinstance(search, L0LogisticRegressionCV):
         return ""
-    values = {name: {p[name] for p in search.cv_results_["params"]} for name in search.best_params_}
+    params = search.cv_results_["params"]
+    values = {name: {p[name] for p in params} for name in search.best_params_}
     varied = {name: sorted(some) for name, some in values.items() if len(some) > 1}
+    story = html.filled(
+        "choice.html",
+        folds=search.n_splits_,
+        candidates=counted(len(params), "candidate"),
+        chosen=_candidate(search.best_params_),
+        rule="the simplest candidate within one standard error of " if search.one_standard_error else "",
+        edges=_edges(search, varied),
+    )
     return html.section(
         "crossvalidation",
         "How the parameters were chosen",
-        html.paragraph(_choice(search) + _edges(search, varied)),
+        story,
         _chart(search, varied) if varied else "",
         _table(search),
-    )
-
-
-def _choice(search: L0LogisticRegressionCV) -> str:
-    """What was compared, what was chosen, and why."""
-    rule = "the best mean score"
-    if search.one_standard_error:
-        rule = "the simplest candidate within one standard error of the best mean score"
-    return (
-        f"Cross-validation with {search.n_splits_} folds compared "
-        f"{counted(len(search.cv_results_['params']), 'candidate')}; {_candidate(search.best_params_)} was chosen for "
-        f"{rule}. The proof above is about the final model, given this choice; the choice itself rests on the data and "
-        "is not proved."
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 import safescreen.reporting.markup as html
 from safescreen.formatting.digits import counted, nearest
+from safescreen.prediction import accuracy, roc
 from safescreen.reporting.charts import Chart, linear, thinned
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.held_out import HeldOut
@@ -33,7 +34,7 @@ def _facts(score: HeldOut) -> list[tuple[str, str, str]]:
     facts = [
         ("Log-loss", nearest(score.log_loss, 4), f"{nearest(score.naive_log_loss, 4)} at the base rate"),
         ("Brier score", nearest(score.brier, 4), "0 is perfect"),
-        ("Accuracy", f"{100.0 * score.accuracy:.1f}\u00a0%", "at probability ½"),
+        ("Accuracy", f"{100.0 * accuracy(score.log_odds, score.positive):.1f}\u00a0%", "at probability ½"),
     ]
     if math.isnan(score.auc):
         return facts
@@ -45,7 +46,7 @@ def _facts(score: HeldOut) -> list[tuple[str, str, str]]:
 def _roc_chart(score: HeldOut) -> str:
     if math.isnan(score.auc):
         return ""
-    false, true = score.roc()
+    false, true = roc(score.log_odds, score.positive)
     keep = thinned(false.size)
     chart = Chart(linear("false positive rate", 0.0, 1.0), linear("true positive rate", 0.0, 1.0))
     chart.line((0.0, 1.0), (0.0, 1.0), "reference")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 import numpy as np
 
 import safescreen.reporting.markup as html
-from safescreen.arrays import BoolArray, IndexArray
+from safescreen.arrays import IndexArray
 from safescreen.formatting.digits import above, below, counted, nearest, percent_above, signed
 from safescreen.formatting.escaping import escaped
 from safescreen.path import L0Path
@@ -26,9 +27,6 @@ _FEW_MODELS = 25
 _LISTED = 8  # features named per change
 _LONGEST_ROW_NAME = 80
 _NARROW_COLUMN = 22  # pixels of a matrix's column on a phone, about
-_CAUTION = (
-    "Whoever picks a model by these scores has used the held-out data for fitting and needs fresh data to judge it."
-)
 
 
 def section(subject: Subject) -> str:
@@ -39,10 +37,12 @@ def section(subject: Subject) -> str:
     path = _part(subject.path, order)
     scores = [subject.scores[i] for i in order] if subject.scores else []
     several = len(path) > 1
+    optimal = path.statuses.count(Status.OPTIMAL)
+    summary = "path_proved.html" if optimal == len(path) else "path_open.html"
     return html.section(
         "path",
         f"The path: {counted(len(path), 'model')}",
-        html.paragraph(sentences.path_summary(path)),
+        html.filled(summary, optimal=optimal, models=len(path), gap=percent_above(path.gaps.max())),
         _bounds_chart(path) if several else "",
         _score_chart(path, scores) if several and scores else "",
         _entry_matrix(_part(path, thinned(len(path), _MATRIX_COLUMNS))),
@@ -83,7 +83,7 @@ def _score_chart(path: L0Path, scores: Sequence[HeldOut]) -> str:
     chart.dots(path.values, losses, "model", titles)
     legend = (("model", "model"), ("always the base rate", "reference"))
     figure = chart.html("scores", "Log-loss on held-out data", "Held-out log-loss along the path.", legend, 200)
-    return figure + html.paragraph(_CAUTION, "quiet")
+    return figure + html.filled("caution.html")
 
 
 def _entry_matrix(path: L0Path) -> str:
@@ -96,7 +96,8 @@ def _entry_matrix(path: L0Path) -> str:
     effects = path.coefs[features] * deviations(problem, features)[:, None]
     reach = float(np.abs(effects).max()) or 1.0
     labels = [f"{value:d}" if parameter == "k" else f"{value:.2g}" for value in path.values]
-    first = _order_of_entry(parameter, used)[:_MATRIX_ROWS]
+    growing = used[:, ::-1] if parameter == "mu" else used  # models grow as the price falls
+    first = np.lexsort((-used.sum(axis=1), growing.argmax(axis=1)))[:_MATRIX_ROWS]  # earliest entry, longest stay
     rows = []
     for i, name in zip(first, problem.names(features[first]), strict=True):
         cells = [
@@ -104,20 +105,15 @@ def _entry_matrix(path: L0Path) -> str:
             for there, effect, label in zip(used[i], effects[i].tolist(), labels, strict=True)
         ]
         rows.append(f'<tr><th scope="row">{html.name(name, _LONGEST_ROW_NAME)}</th>{"".join(cells)}</tr>')
-    caption = (
-        f"Columns: {html.PARAMETERS[parameter]}. Colour: coefficient per standard deviation, blue where it speaks for "
-        f"{sentences.label(problem, 1)} and orange where it speaks against it."
+    hidden = counted(features.size - first.size, "feature")
+    return html.filled(
+        "matrix.html",
+        parameter=html.PARAMETERS[parameter],
+        label=escaped(sentences.label(problem, 1)),
+        rest=f" {hidden} that came later or less often are not shown." if features.size > first.size else "",
+        heads=_matrix_heads(labels),
+        rows="".join(rows),
     )
-    if features.size > first.size:
-        more = counted(features.size - first.size, "feature")
-        caption += f" {more} that came later or less often are not shown."
-    return html.filled("matrix.html", caption=escaped(caption), heads=_matrix_heads(labels), rows="".join(rows))
-
-
-def _order_of_entry(parameter: str, used: BoolArray) -> IndexArray:
-    """Features in the order in which they enter as models grow, those that stay longer first."""
-    growing = used[:, ::-1] if parameter == "mu" else used  # models grow as the price falls
-    return np.lexsort((-used.sum(axis=1), growing.argmax(axis=1)))
 
 
 def _matrix_heads(labels: list[str]) -> str:
@@ -145,7 +141,7 @@ def _table(path: L0Path, scores: Sequence[HeldOut]) -> str:
     ]
     if scores:
         columns += [html.Column("Log-loss", "held-out", "number"), html.Column("ROC area", "held-out", "number wide")]
-    points = list(zip(path.values, path, scores or [None] * len(path), strict=True))
+    points = list(zip_longest(path.values, path, scores))  # without held-out data the scores are None
     rows: list[str] = []
     previous: set[int] = set()
     for value, solution, score in points[::-1] if path.parameter == "mu" else points:
