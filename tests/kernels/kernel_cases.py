@@ -57,6 +57,11 @@ def random_case(seed: int, m: int = 30, n: int = 6, capacity: int | None = None,
     return as_case(random_problem(seed, m, n, **options), capacity)
 
 
+def low_level(problem: Problem) -> float:
+    """A level to start from: no lower than the price allows, and low enough for some feature to be worth a look."""
+    return max(0.1, float(np.sqrt(problem.gamma * problem.mu)))
+
+
 def set_iterate(case: Case, x, b: float = 0.0) -> None:
     """Put the node at an iterate, its predictor included."""
     case.node.x[:] = x
