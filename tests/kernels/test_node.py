@@ -293,6 +293,40 @@ def test_looking_at_cold_features_warms_those_that_matter(call):
     assert np.flatnonzero(node.hot).tolist() == sorted([1, 3, 5, *strong])  # so few features never cool
 
 
+@pytest.mark.parametrize(
+    ("target", "at_last", "complete"),
+    [
+        (Target(np.inf, 0.0, 0.0), False, False),
+        (Target(np.inf, 0.0, 0.0), True, True),  # a relaxation never ends without a bound
+        (Target(-1.0, 0.0, 0.0), False, True),  # the hot ones alone would prune the node
+    ],
+)
+def test_a_bound_counts_once_it_covers_the_cold_features(target, at_last, complete):
+    case = cold_case()
+    kernel.begin(case.subproblem, case.node, case.workspace, Start(0.5, 0.0, GRAM))
+    case.progress.primal = 1.0
+    point = empty_point(30)
+    dual = dual_point(case.subproblem, np.zeros(30), point)
+    kernel.evaluate_bound(case.subproblem, case.node, point, dual, target, at_last)
+    gains = np.maximum(0.25 * case.subproblem.gamma * (case.subproblem.columns.dense @ point.alpha) ** 2 - 0.05, 0.0)
+    covered = gains if complete else gains[[1, 3, 5]]
+    assert case.progress.bound_here == pytest.approx(dual.entropy - covered.sum(), rel=1e-12)
+    assert case.progress.bound == (case.progress.bound_here if complete else -np.inf)
+    assert np.array_equal(case.node.best_alpha, point.alpha if complete else np.zeros(30))
+
+
+def test_only_a_better_bound_is_kept():
+    case = random_case(4)
+    kernel.begin(case.subproblem, case.node, case.workspace, Start(0.5, 0.0, GRAM))
+    case.progress.primal, case.progress.bound = 1.0, 0.999
+    point = empty_point(30)
+    dual = dual_point(case.subproblem, np.zeros(30), point)
+    kernel.evaluate_bound(case.subproblem, case.node, point, dual, Target(np.inf, 0.0, 0.0), True)
+    assert case.progress.bound == 0.999
+    assert case.progress.bound_here < 0.999
+    assert not case.node.best_alpha.any()
+
+
 def test_cold_features_without_a_slot_stay_cold():
     case = cold_case(slots=3)
     for j in (1, 3, 5):
@@ -361,6 +395,15 @@ def test_hessian_of_each_strategy(case, strategy):
     weights = {GRAM: w * (1.02 * curvature.sum() / w.sum()), UPPER_CURVATURE: 0.25 * w}.get(strategy, curvature)
     B = np.vstack([case.subproblem.columns.dense, np.ones(30)])
     assert case.workspace.quadratic.hessian[:size, :size] == pytest.approx((B * weights) @ B.T, rel=1e-11, abs=1e-14)
+
+
+def test_features_just_below_the_level_are_in_the_working_set(case):
+    """A coefficient becomes non-zero where its correlation is ``2 τ / γ``; a little less is enough."""
+    case.progress.level, entering = 0.5, 2.0 * 0.5 / case.subproblem.gamma
+    dual_point(case.subproblem, case.node.u, case.workspace.point)
+    case.node.c[:] = np.array([0.5, -0.99, 0.97, 0.99, -1.5, -0.97]) * entering
+    kernel.build_model(case.subproblem, case.node, case.workspace)
+    assert case.workspace.quadratic.feature[: case.progress.working - 1].tolist() == [1, 3, 4]
 
 
 def test_direction_in_coordinates_and_predictor(case):
