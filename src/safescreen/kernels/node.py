@@ -109,7 +109,7 @@ class Workspace(NamedTuple):
 class Start(NamedTuple):
     """Where a relaxation begins, and with which strategy."""
 
-    level: float
+    level: float  # τ, no lower than the price alone makes it: √(γμ)
     intercept: float
     strategy: int
 
