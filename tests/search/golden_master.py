@@ -39,7 +39,11 @@ def cases() -> Iterator[tuple[str, ss.Problem, dict[str, Any]]]:
     weights = np.random.default_rng(2).random(150) + 0.1
     yield "weights", ss.Problem(X, y, k=5, gamma=80.0, sample_weight=weights, **usual), {}
     yield "no intercept, standardised", ss.Problem(X, y, k=5, gamma=80.0, fit_intercept=False, standardize=True), {}
-    yield "intercept, as it is", ss.Problem(3.0 * X + 1.0, y, k=5, gamma=20.0, fit_intercept=True, standardize=False), {}
+    yield (
+        "intercept, as it is",
+        ss.Problem(3.0 * X + 1.0, y, k=5, gamma=20.0, fit_intercept=True, standardize=False),
+        {},
+    )
     yield "float32", ss.Problem(X.astype(np.float32), y, k=5, gamma=40.0, **usual), {}
     yield "gamma 1e4", ss.Problem(X[:, :20], y, k=3, gamma=1e4, **usual), {}
     X, y, names = ss.datasets.load_breast_cancer_interactions()
