@@ -18,3 +18,9 @@ def bushy() -> ss.Problem:
 def endless() -> ss.Problem:
     """Not solved in any reasonable time."""
     return synthetic(100, 400, snr=0.5, k=20, gamma=1e4)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Unit tests of kernels are quick either way."""
+    if item.path.parent.name == "kernels":
+        item.add_marker("interpreted")

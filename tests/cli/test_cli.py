@@ -718,17 +718,6 @@ def test_a_defect_keeps_its_traceback(monkeypatch):
     assert isinstance(result.exception, ZeroDivisionError)
 
 
-def test_progress_fits_the_line():
-    from safescreen.search.progress import describe
-    from safescreen.search.solution import Moment
-
-    line = describe(Moment(12345.6, 123_456_789, 1_234_567, 0.123456789, 0.234567891, 0.4736841, 100))
-    assert line == "100 features, gap 47.4 % (0.12346 to 0.23457), 123M nodes, 10k/s, 1.23M open, 12346 s"
-    line = describe(Moment(3.2, 9999, 123, 0.123456789, 0.123567891, 0.001, 5))
-    assert line == "5 features, gap 0.1 % (0.12346 to 0.12357), 9999 nodes, 3125/s, 123 open, 3 s"
-    assert len(line) <= 78
-
-
 @pytest.mark.parametrize(
     ("command", "options", "word"),
     [("path", ["--k", "1:3"], "path"), ("cv", ["--k", "1,2", "--folds", "3"], "cross-validation")],

@@ -13,6 +13,8 @@ from scipy import sparse
 import safescreen as ss
 from safescreen.design import DenseDesign, Design, SparseDesign, make_design
 
+pytestmark = pytest.mark.interpreted
+
 DTYPES = [np.float64, np.float32, np.float16, np.int64, np.int8, np.uint16, np.bool_]
 FORMATS = ["csc", "csr", "coo", "bsr", "dia", "dok", "lil"]
 LAYOUTS = {

@@ -17,6 +17,8 @@ from scipy import sparse
 
 from safescreen.problem import Problem
 
+pytestmark = pytest.mark.interpreted
+
 X = np.random.default_rng(0).standard_normal((6, 4))
 Y = np.array([0, 1, 0, 1, 1, 0])
 FRAME = pd.DataFrame(X, columns=["age", "height", "weight", "age2"])

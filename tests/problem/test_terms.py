@@ -13,6 +13,8 @@ import pytest
 import safescreen as ss
 from safescreen.problem.terms import Terms, _Wording
 
+pytestmark = pytest.mark.interpreted
+
 X, Y, _ = ss.datasets.make_sparse_logistic(40, 12, 3, 1.0, random_state=0)
 UNUSUAL = {
     "mu": 0.00371,

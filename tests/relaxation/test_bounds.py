@@ -19,6 +19,8 @@ from safescreen.relaxation import Fixings, bound_at, restricted
 from safescreen.screening import flipped
 from safescreen.testing.reference import brute_force
 
+pytestmark = pytest.mark.interpreted
+
 TIGHT = 1e-11
 
 

@@ -124,6 +124,7 @@ def test_gap_on_wider_problems(gamma, kind, terms):
     check(problem, ss.relax(problem))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("terms", TERMS)
 @pytest.mark.parametrize("gamma", [0.1, 10.0, 1e4])
 def test_gap_with_few_features(gamma, terms):
@@ -155,6 +156,7 @@ def test_gap_with_every_option(terms, stored):
     assert relaxation.coef[7] == 0.0
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("options", [{"k": 5}, {"mu": 0.0}, {"mu": 0.0, "k": 5}, {"mu": 1e-9}, {"mu": 10.0}])
 @pytest.mark.parametrize("gamma", [1.0, 1e3])
 def test_gap_at_the_ends(options, gamma):
@@ -170,6 +172,7 @@ def test_gap_at_the_ends(options, gamma):
         assert relaxation.coef.all()
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("options", [{"include": [0, 1, 2], "k": 3}, {"exclude": range(10), "mu": 0.01}])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_gap_when_nothing_is_free(options, intercept):
@@ -202,6 +205,7 @@ def test_same_answer_for_every_storage():
     assert np.ptp(values) <= 1e-9 * values[0]
 
 
+@pytest.mark.interpreted
 def test_relaxation_is_frozen():
     X, y = make_data("plain", 20, 5)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -226,6 +230,7 @@ def test_big_m_is_the_weaker_relaxation(terms, gamma, intercept):
     assert weak.lower_bound < strong.lower_bound
 
 
+@pytest.mark.interpreted
 def test_big_m_point_is_feasible_and_has_its_value():
     X, y = make_data("plain", 60, 40)
     problem = plain(X, y, mu=1e-3, k=3, gamma=5.0, include=[2], exclude=[0])
@@ -239,6 +244,7 @@ def test_big_m_point_is_feasible_and_has_its_value():
     assert weak.value == pytest.approx(loss + weak.coef @ weak.coef / 5.0 + 1e-3 * weak.z.sum(), rel=1e-9)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("M", [0.0, -1.0, np.nan, np.inf])
 def test_bad_m_is_refused(M):
     X, y = make_data("plain", 20, 5)
@@ -246,6 +252,7 @@ def test_bad_m_is_refused(M):
         ss.relax(plain(X, y, k=2), formulation="big-m", M=M)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("formulation", ["hull", "Perspective", "", None])
 def test_bad_formulation_is_refused(formulation):
     X, y = make_data("plain", 20, 5)

@@ -35,6 +35,7 @@ from safescreen.reporting.content.features import deviations
 from safescreen.reporting.content.held_out import HeldOut, evaluated
 from safescreen.reporting.content.subject import subject_of
 from safescreen.reporting.sections.answer import training_losses
+from safescreen.search import TracePoint
 
 NASTY = [
     "</script><script>window.hacked = 1</script>",
@@ -742,7 +743,7 @@ def full_file(path, tmp_path_factory) -> Path:
     """A page with all charts but cross-validation's, bounds over time included."""
     X, y = data()
     file = tmp_path_factory.mktemp("pages") / "full.html"
-    trace = [ss.solution.TracePoint(0.01 * i, i, 0.3 + 0.01 * i, 0.5 - 0.005 * i) for i in range(1, 9)]
+    trace = [TracePoint(0.01 * i, i, 0.3 + 0.01 * i, 0.5 - 0.005 * i) for i in range(1, 9)]
     last = replace(path[-1], nodes=8, trace=trace)
     ss.report(replace(path, solutions=(*path.solutions[:-1], last)), file, test=(X, y))
     return file

@@ -69,6 +69,7 @@ def test_decisions_from_any_dual_point_hold(seed, terms, intercept):
         assert np.isin(np.flatnonzero(fixings.included), support).all()
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("terms", TERMS)
 def test_margins_are_those_of_the_flipped_problem(terms):
     """A feature is decided where forcing the opposite is proved to cost more than the upper bound."""
@@ -83,6 +84,7 @@ def test_margins_are_those_of_the_flipped_problem(terms):
         assert flipped >= screening.upper_bound + screening.margin[j] - 1e-12
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("terms", TERMS)
 def test_tighter_upper_bounds_decide_more(terms):
     X, y = make_data(60, 40)
@@ -108,6 +110,7 @@ def test_upper_bound_at_the_optimum_keeps_the_optimum():
     assert np.isin(screening.included, solution.support).all()
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("upper_bound", [0.0, -1.0, 0.1, math.nan, -math.inf])
 def test_impossible_upper_bounds_are_refused(upper_bound):
     X, y = make_data()
@@ -115,6 +118,7 @@ def test_impossible_upper_bounds_are_refused(upper_bound):
         ss.screen(plain(X, y, k=3), upper_bound=upper_bound)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("terms", TERMS)
 def test_the_users_decisions_are_kept(terms):
     X, y = make_data(60, 8)
@@ -128,6 +132,7 @@ def test_the_users_decisions_are_kept(terms):
     assert not contradictions(screening, problem, brute_force(problem))
 
 
+@pytest.mark.interpreted
 def test_a_full_budget_leaves_nothing_open():
     X, y = make_data(60, 8)
     screening = ss.screen(plain(X, y, k=2, gamma=2.0, include=[3, 5]))
@@ -136,6 +141,7 @@ def test_a_full_budget_leaves_nothing_open():
     assert screening.percent == 100.0
 
 
+@pytest.mark.interpreted
 def test_all_included_or_all_excluded():
     X, y = make_data(60, 4)
     everything = ss.screen(plain(X, y, mu=0.1, include=range(4)))
@@ -145,6 +151,7 @@ def test_all_included_or_all_excluded():
     assert nothing.percent == everything.percent == 100.0
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("terms", TERMS)
 def test_constant_columns_are_excluded(terms, standardize):

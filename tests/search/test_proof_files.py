@@ -12,6 +12,8 @@ import pytest
 import safescreen as ss
 from safescreen.search.proof_writer import NODE, ProofWriter
 
+pytestmark = pytest.mark.interpreted
+
 
 @pytest.fixture
 def writer(tmp_path):
@@ -87,6 +89,7 @@ def test_members_may_exceed_four_gigabytes(writer):
         assert all(member.extract_version == zipfile.ZIP64_VERSION for member in archive.infolist())
 
 
+@pytest.mark.slow
 def test_more_members_than_sixteen_bits_count(writer):
     count = 2**16 + 1
     for number in range(count):

@@ -129,6 +129,7 @@ def test_a_full_disk_leaves_no_file_behind(owner, failing, tmp_path, data, monke
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", ["", "absent/proof.npz", "folder", "folder/"])
 def test_a_proof_needs_a_file_name_in_a_folder(name, tmp_path, data):
     X, y = data
@@ -138,6 +139,7 @@ def test_a_proof_needs_a_file_name_in_a_folder(name, tmp_path, data):
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("seed", "status"), [(2006702, "numerical_limit"), (318789, "optimal")])
 def test_a_proof_claims_what_ordinary_sums_confirm(seed, status, tmp_path):
     """The solver sums badly scaled columns exactly, a checker does not: a proof may claim less, but no false gap."""

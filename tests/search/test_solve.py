@@ -22,7 +22,7 @@ from safescreen.design import Design
 from safescreen.incumbents import polish
 from safescreen.relaxation import restricted_for_search, solve_root
 from safescreen.testing.hard_problems import hard_problem
-from safescreen.testing.reference import admissible_supports, brute_force, fit_support
+from safescreen.testing.reference import brute_force
 
 not_on_windows = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C reaches a process by other ways there")
 
@@ -157,26 +157,6 @@ def test_lower_bound_is_safe_at_every_requested_gap(rel_gap):
         optimum = brute_force(problem).value
         assert solution.lower_bound <= optimum * (1.0 + 1e-13)
         assert optimum * (1.0 - 1e-13) <= solution.objective
-
-
-@pytest.mark.parametrize("seed", [236, 297, 3, 4, 5, 6])
-@pytest.mark.parametrize("start", ["root", "zero", "far"])
-def test_polishing_does_not_depend_on_its_start(seed, start):
-    problem = hard_problem(seed).problem()
-    rng = np.random.default_rng(seed)
-    supports = admissible_supports(problem)
-    support = np.array(supports[rng.integers(len(supports))], dtype=np.int64)
-    A = problem.design.columns(support)
-    fit = fit_support(A, problem.y, problem.weights, problem.gamma, problem.fit_intercept)
-    kernels.warm_up()
-    root = solve_root(problem)
-    x, b = np.zeros(problem.n_features), 0.0
-    if start == "root":
-        x, b = root.x, root.b
-    elif start == "far":
-        x[support] = 30.0 * rng.standard_normal(support.size) / (1e-300 + np.abs(A).max(axis=0, initial=0.0))
-    found = polish(problem, support, x, b).objective
-    assert found == pytest.approx(fit.value + problem.mu * support.size, rel=1e-9, abs=1e-14)
 
 
 # -- limits ----------------------------------------------------------------------------------------------
@@ -557,6 +537,7 @@ def test_warm_start_respects_the_users_decisions():
     assert 0 not in solution.support
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("bad", [np.zeros(3), np.zeros((40, 1)), 1.0, np.full(40, np.nan), np.full(40, np.inf)])
 def test_bad_warm_starts(bushy, bad):
     with pytest.raises(ValueError, match="warm_start has coefficients of shape"):
@@ -566,6 +547,7 @@ def test_bad_warm_starts(bushy, bad):
 # -- corners ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(
     "options",
@@ -592,6 +574,7 @@ def test_corners(options, intercept):
         assert solution.objective == pytest.approx(brute_force(problem).value, rel=1e-9)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("options", [{"k": 1}, {"mu": 0.01}, {"mu": 0.3}, {"mu": 0.01, "k": 1}])
 def test_one_feature(options):
     problem = synthetic(30, 1, gamma=3.0, **options)
@@ -600,6 +583,7 @@ def test_one_feature(options):
     assert solution.objective == pytest.approx(brute_force(problem).value, rel=1e-9)
 
 
+@pytest.mark.interpreted
 def test_two_samples():
     problem = plain([[1.0, 2.0], [3.0, -1.0]], [0, 1], k=1)
     solution = ss.solve(problem, rel_gap=1e-9)
@@ -607,6 +591,7 @@ def test_two_samples():
     assert solution.objective == pytest.approx(brute_force(problem).value, rel=1e-9)
 
 
+@pytest.mark.interpreted
 def test_only_constant_columns():
     problem = ss.Problem(np.ones((10, 3)), np.arange(10) % 2, k=2, standardize=True, fit_intercept=False)
     solution = ss.solve(problem)
@@ -631,6 +616,7 @@ BAD = {
 }
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
 def test_bad_settings_are_named(bushy, name, value):
     with pytest.raises((ValueError, TypeError), match=f"^{name} is .*, but .*[.]$") as raised:
@@ -638,6 +624,7 @@ def test_bad_settings_are_named(bushy, name, value):
     assert raised.value.argument == name
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("function", [ss.solve, ss.screen, ss.relax])
 def test_something_else_than_a_problem(function):
     with pytest.raises(TypeError, match="problem is a ndarray, but must be a Problem"):
@@ -658,6 +645,7 @@ def test_hard_nodes_do_not_keep_the_search_from_looking_at_the_clock():
     assert 0 < seen[-1] < 30
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("seed", [404490, 453661, 528185])
 @pytest.mark.parametrize("screening", ["nodes", "root", "none"])
 def test_no_column_may_be_left(seed, screening, tmp_path):
