@@ -1,8 +1,8 @@
 """Twenty single-threaded solves whose nodes, objective and bound must not move when only the code's shape does.
 
 A search on one thread counts operations, not seconds, so it is the same every time on one kind of processor.
-``python tests/search/golden_master.py`` writes the answers of the installed version to ``tests/data/golden_master.json``;
-do that only where a change is meant to alter the search, and say so in the commit.
+``python tests/search/golden_master.py`` writes the answers of the installed version to
+``tests/data/golden_master.json``; do that only where a change is meant to alter the search, and say so in the commit.
 """
 
 from __future__ import annotations
