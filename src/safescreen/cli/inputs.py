@@ -20,7 +20,7 @@ from safescreen.tables import (
     Reading,
     Table,
     default_names,
-    is_missing,
+    missing,
     prepare,
     read_table,
     target_labels,
@@ -129,9 +129,9 @@ def load_test(path: str | None, loaded: Loaded) -> HeldOut | None:
         return None
     encoding = loaded.data.encoding
     table = read_new(path, encoding, encoding.reading.labels)
-    X, missing = encoding.apply(table)
+    X, incomplete = encoding.apply(table)
     y = target_labels(table, encoding)
-    gone = missing | is_missing(y)
+    gone = incomplete | missing(y)
     if gone.any() and not encoding.reading.drop_missing:
         raise ValueError(f"{path} has {int(gone.sum())} rows with missing values: leave them out with --drop-missing.")
     X, y = X[~gone], np.array(y[~gone].tolist())

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from safescreen.tables.encoding import Encoding, Input, Reading
-from safescreen.tables.preparing import Prepared, is_missing, prepare, target_labels
+from safescreen.tables.preparing import Prepared, prepare, target_labels
 from safescreen.tables.source import Source, kind_of
-from safescreen.tables.table import Table, default_names
+from safescreen.tables.table import Table, default_names, missing
 
 __all__ = [
     "Encoding",
@@ -22,7 +22,7 @@ __all__ = [
     "Table",
     "column_names",
     "default_names",
-    "is_missing",
+    "missing",
     "prepare",
     "read_table",
     "target_labels",

@@ -11,13 +11,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from safescreen.tables.table import Table
+from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
+from safescreen.tables.table import Table, columns_with, missing
 from safescreen.text import count, listed, nearest
-
-BoolArray = npt.NDArray[np.bool_]
 
 IMPUTATIONS = ("median",)
 
@@ -60,6 +58,13 @@ class Input:
         """What the feature is called."""
         return self.column if self.category is None else f"{self.column}={self.category}"
 
+    @property
+    def filler(self) -> float:
+        """The feature's value where the column has a gap; NaN if nothing fills it."""
+        if self.fill is None:
+            return np.nan
+        return float(self.fill if self.category is None else self.fill == self.category)
+
 
 @dataclass(frozen=True)
 class Encoding:
@@ -99,12 +104,12 @@ class Encoding:
             matrix = np.column_stack([_feature(table, place, source) for source, place in places])
         else:
             matrix = _dense_columns(table.matrix, positions)
-        gaps = columns_with_gaps(matrix)
+        gaps = columns_with(np.isnan, matrix)
         fillable = [j for j in gaps if self.inputs[j].fill is not None]
         if fillable:
             matrix = np.array(matrix)
         for j in fillable:
-            matrix[np.isnan(matrix[:, j]), j] = self.inputs[j].fill
+            matrix[np.isnan(matrix[:, j]), j] = self.inputs[j].filler
         return matrix, np.asarray(np.isnan(matrix[:, gaps]).any(axis=1), dtype=np.bool_)
 
     def strangers(self, table: Table) -> list[str]:
@@ -117,7 +122,7 @@ class Encoding:
             found += [f"{column}={value}" for value in sorted(values - set(self.categories[column]))]
         return found
 
-    def _locate(self, table: Table) -> npt.NDArray[np.int64]:
+    def _locate(self, table: Table) -> IndexArray:
         """Where each feature's column is in a table."""
         if self.named and table.named:
             return self._locate_by_name(table)
@@ -133,7 +138,7 @@ class Encoding:
             "names only the order says which is which."
         )
 
-    def _locate_by_name(self, table: Table) -> npt.NDArray[np.int64]:
+    def _locate_by_name(self, table: Table) -> IndexArray:
         places = {name: j for j, name in enumerate(table.names)}
         absent = list(dict.fromkeys(source.column for source in self.inputs if source.column not in places))
         if absent:
@@ -143,12 +148,12 @@ class Encoding:
             )
         return np.array([places[source.column] for source in self.inputs], dtype=np.int64)
 
-    def _refuse_text(self, table: Table, positions: npt.NDArray[np.int64]) -> None:
+    def _refuse_text(self, table: Table, positions: IndexArray) -> None:
         places = zip(self.inputs, positions.tolist(), strict=True)
         wrong = [place for source, place in places if source.category is None and place in table.texts]
         if wrong:
             raise ValueError(
-                f"{table.source} has text where the model needs numbers, in {examples(table, wrong)}: correct the data."
+                f"{table.source} has text where the model needs numbers, in {table.example(wrong)}: correct the data."
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -172,57 +177,32 @@ class Encoding:
         )
 
 
-def examples(table: Table, places: Sequence[int]) -> str:
-    """Columns with one of their texts each."""
-    unique = list(dict.fromkeys(places))
-    shown = []
-    for place in unique[:5]:
-        example = next((value for value in table.texts[place].tolist() if value is not None), "")
-        shown.append(f"{table.names[place]!r} (such as {_shortened(example)!r})")
-    more = f" and {len(unique) - 5} more" if len(unique) > 5 else ""
-    return f"{'column' if len(unique) == 1 else 'columns'} {', '.join(shown)}{more}"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 20 else f"{text[:17]}..."
-
-
-def _feature(table: Table, place: int, source: Input) -> npt.NDArray[np.float64]:
+def _feature(table: Table, place: int, source: Input) -> FloatArray:
     """One column of the matrix."""
     if source.category is None:
         return np.asarray(table.matrix[:, place], dtype=np.float64)
     if place not in table.texts:
         raise ValueError(f"{table.source} has numbers in column {source.column!r}, but the model needs categories.")
-    values = [source.fill if value is None else value for value in table.texts[place].tolist()]
-    return np.array([np.nan if value is None else float(value == source.category) for value in values])
+    texts = table.texts[place]
+    return np.where(missing(texts), np.nan, texts == source.category)
 
 
-def _dense_columns(matrix: npt.NDArray[Any], positions: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+def _dense_columns(matrix: AnyArray, positions: IndexArray) -> AnyArray:
     """Columns of a matrix; a view where they are neighbours."""
     if positions.size and (np.diff(positions) == 1).all():
         return matrix[:, positions[0] : positions[-1] + 1]
     return matrix[:, positions]
 
 
-def _sparse_columns(table: Table, positions: npt.NDArray[np.int64]) -> Any:
+def _sparse_columns(table: Table, positions: IndexArray) -> Any:
     """Columns of a sparse table; those beyond its end are zero where the format allows that."""
     matrix = table.matrix
     if not np.isfinite(matrix.data).all():
         raise ValueError(f"{table.source} has missing or infinite values, which cannot be filled in a sparse matrix.")
     needed = int(positions.max(initial=0)) + 1
     if needed > table.n_columns:
-        matrix = sparse.csc_array(matrix)
-        indptr = np.concatenate((matrix.indptr, np.full(needed - table.n_columns, matrix.indptr[-1])))
-        matrix = sparse.csc_array((matrix.data, matrix.indices, indptr), shape=(table.n_rows, needed))
+        matrix = sparse.csc_array(matrix, copy=True)
+        matrix.resize(table.n_rows, needed)
     if positions.size == matrix.shape[1] and (positions == np.arange(positions.size)).all():
         return matrix
     return sparse.csc_array(matrix)[:, positions]
-
-
-def columns_with_gaps(matrix: npt.NDArray[Any]) -> list[int]:
-    """Columns with NaN; sums find the candidates without a mask of the matrix."""
-    if matrix.dtype.kind != "f":
-        return []
-    with np.errstate(invalid="ignore", over="ignore"):
-        suspects = np.flatnonzero(np.isnan(matrix.sum(axis=0)))
-    return [int(j) for j in suspects if np.isnan(matrix[:, j]).any()]

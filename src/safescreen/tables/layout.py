@@ -10,8 +10,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from safescreen.tables.source import Source
-from safescreen.tables.table import duplicates, position
-from safescreen.text import count, listed
+from safescreen.tables.table import position
+from safescreen.text import count
 
 MISSING = frozenset(("", "?", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NAN", "NULL", "null"))
 """Fields that stand for a missing value."""
@@ -53,7 +53,6 @@ def find_layout(source: Source, header: bool | None) -> Layout:
     if rest and len(rest[0]) == len(first) + 1:
         trailing = all(not row[-1].strip() for row in rest)
         first = [*first, ""] if trailing else ["", *first]  # or the rows start with names, as R writes them
-    _refuse_duplicates(source, first)
     return Layout(encoding, delimiter, first, len(first), blank_lines)
 
 
@@ -134,12 +133,3 @@ def parsed_number(field: str) -> float:
     if "_" in field:
         raise ValueError(f"{field!r} is not a number")
     return float(field)
-
-
-def _refuse_duplicates(source: Source, names: Sequence[str]) -> None:
-    twice = duplicates([name for name in names if name])
-    if twice:
-        raise ValueError(
-            f"{source.name} has more than one column named {listed(twice)}: rename them, or remove the header and use "
-            "indices."
-        )

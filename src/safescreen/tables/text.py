@@ -26,8 +26,6 @@ def read_text(source: Source, header: bool | None = None, labels: Collection[str
         frame = _read_frame(source, layout, kept)
         if huge := _huge_integers(frame):
             frame = _read_frame(source, layout, kept | huge)
-    if frame.shape[0] == 0:
-        raise ValueError(f"{source.name} has a header but no rows of data.")
     matrix, texts = _columns(frame, kept)
     return _named_table(source, layout, matrix, texts)
 
