@@ -75,7 +75,7 @@ class DataOptions:
         from safescreen.tables import Reading
 
         said = {field.name: getattr(self, field.name) for field in fields(Reading)}
-        return Reading(**{**said, "exclude": tuple(self.exclude or ())}).checked()
+        return Reading(**{**said, "exclude": tuple(self.exclude or ())})
 
     def repeated(self) -> list[str]:
         """The words that make another command read the same file in the same way."""

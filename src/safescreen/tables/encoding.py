@@ -17,8 +17,6 @@ from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from safescreen.tables.table import Table, columns_with, missing
 from safescreen.text import count, listed, nearest
 
-IMPUTATIONS = ("median",)
-
 
 @dataclass(frozen=True)
 class Reading:
@@ -32,11 +30,9 @@ class Reading:
     drop_missing: bool = False  # rows with missing values are left out
     header: bool | None = None  # whether a text file's first row has names, None to find out
 
-    def checked(self) -> Reading:
-        """The same, if it makes sense."""
-        if self.impute is not None and self.impute not in IMPUTATIONS:
+    def __post_init__(self) -> None:
+        if self.impute not in (None, "median"):
             raise ValueError(f"--impute is {self.impute!r}, but must be 'median'.")
-        return self
 
     @property
     def labels(self) -> tuple[str, ...]:

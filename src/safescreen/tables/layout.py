@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import NamedTuple
 
 from safescreen.tables.source import Source
-from safescreen.tables.table import position
 from safescreen.text import count
 
 MISSING = frozenset(("", "?", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NAN", "NULL", "null"))
@@ -29,11 +28,6 @@ class Layout(NamedTuple):
     names: list[str] | None  # None without a header; the names of row numbers and the like are empty
     n_columns: int
     blank_lines: int  # before the first row
-
-    def positions(self, wanted: Collection[str]) -> set[int]:
-        """Where those of the wanted columns are that exist; who needs the others will say so."""
-        places = (position(column, self.names or (), self.n_columns) for column in wanted)
-        return {place for place in places if place is not None}
 
 
 def find_layout(source: Source, header: bool | None) -> Layout:
@@ -58,9 +52,18 @@ def find_layout(source: Source, header: bool | None) -> Layout:
 
 @contextmanager
 def text_lines(source: Source, encoding: str, newline: str | None = "") -> Iterator[io.TextIOWrapper]:
-    """The lines of a text file with their line ends; all of these are alike if `newline` is None."""
+    """The lines of a text file with their line ends, all of these alike if `newline` is None; errors are sentences."""
     with source.open() as raw, io.TextIOWrapper(raw, encoding=encoding, newline=newline) as lines:
-        yield lines
+        try:
+            yield lines
+        except UnicodeDecodeError as error:
+            wrong = error.object[error.start]
+            raise ValueError(
+                f"{source.name} is not UTF-8 text (it has the byte 0x{wrong:02x}): save it as UTF-8, or convert it "
+                "with iconv."
+            ) from None
+        except csv.Error as error:
+            raise ValueError(f"{source.name} cannot be read as delimited text ({error}).") from None
 
 
 def numbered_rows(source: Source, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:

@@ -48,7 +48,6 @@ def prepare(table: Table, reading: Reading) -> Prepared:
     ValueError
         If columns hold text or miss values and the reading does not say what to do about it; the message does.
     """
-    reading.checked()
     labels, target = _find_labels(table, reading)
     weights, weight = _find_weights(table, reading, target)
     asides = tuple(place for place in (target, weight) if place is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,19 +10,8 @@ from safescreen.tables.source import Source
 from safescreen.tables.table import Table, default_names, whole
 
 LABELS = "y"
-SUFFIXES = (".svm", ".svmlight", ".libsvm")
 
-_FIRST_LINE = re.compile(r"\s*[-+\w.]+(\s+qid:\d+)?(\s+\d+:[^\s,;]+)+\s*(#.*)?$")
 _MOST_COLUMNS = 20_000_000  # beyond that, an index is a mistake, and the names alone would fill the memory
-
-
-def looks_like_svmlight(source: Source) -> bool:
-    """Whether the name or the first line says so."""
-    if source.suffix in SUFFIXES:
-        return True
-    lines = source.head.decode("utf-8", errors="replace").splitlines()
-    first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
-    return _FIRST_LINE.match(first) is not None
 
 
 def read_svmlight(source: Source, first_index: int | None = None) -> Table:
