@@ -13,16 +13,15 @@ from typer.testing import CliRunner
 from safescreen import cli
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.options import (
-    CandidateOptions,
     DataOptions,
     OutputOptions,
     RangeOptions,
     SearchOptions,
     TermOptions,
 )
+from safescreen.problem.terms import Terms
 from safescreen.search import Settings
 from safescreen.tables import Reading
-from safescreen.problem.terms import Terms
 
 LONGEST_SIGNATURE = 7
 
@@ -83,7 +82,7 @@ def test_options_are_shown_in_the_panel_of_their_group():
     assert panels == {"owner": None, "cats": "Pets", "fed": "Pets", "names": "Pets"}
 
 
-@pytest.mark.parametrize("group", [TermOptions, RangeOptions, CandidateOptions])
+@pytest.mark.parametrize("group", [TermOptions, RangeOptions])
 def test_every_term_is_an_option(group):
     """But for excluded features, which are columns that are not read as features."""
     assert {field.name for field in fields(group)} | {"exclude"} == set(Terms.names())

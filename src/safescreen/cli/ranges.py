@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from safescreen.cli.options import CandidateOptions, RangeOptions
+from safescreen.cli.options import RangeOptions
+
+if TYPE_CHECKING:
+    from safescreen.tables import Prepared
 
 Lists = dict[str, list[Any]]
 """The values of each parameter that is given."""
@@ -43,7 +47,7 @@ def _once(values: list[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
-def parse_lists(terms: RangeOptions | CandidateOptions) -> Lists:
+def parse_lists(terms: RangeOptions) -> Lists:
     """The parameters that may vary, as far as they are given, as lists of allowed values."""
     from safescreen.path import checked_values
 
@@ -67,7 +71,7 @@ def parse_path(terms: RangeOptions) -> tuple[Lists, dict[str, Any]]:
     return {name: lists[name] for name in varying}, fixed
 
 
-def parse_candidates(terms: CandidateOptions) -> Lists:
+def parse_candidates(terms: RangeOptions) -> Lists:
     """What cross-validation chooses from: sizes of one kind, and ridges."""
     lists = parse_lists(terms)
     if all(len(lists.get(name, ())) > 1 for name in ("k", "mu")):
@@ -75,10 +79,11 @@ def parse_candidates(terms: CandidateOptions) -> Lists:
     return lists
 
 
-def clipped(lists: Lists, n_features: int) -> tuple[Lists, list[str]]:
-    """Budgets beyond the number of features are all the same one."""
-    budgets = lists.get("k")
-    if budgets is None or max(budgets) <= n_features:
-        return lists, []
-    kept = _once([min(budget, n_features) for budget in budgets])
-    return {**lists, "k": kept}, [f"There are only {n_features} features, so larger budgets are left out."]
+def clipped(lists: Lists, data: Prepared) -> tuple[Lists, Prepared]:
+    """Budgets beyond the number of features are all the same one; the data come with a note about it."""
+    n_features = len(data.encoding.inputs)
+    if max(lists.get("k", [0])) <= n_features:
+        return lists, data
+    note = f"There are only {n_features} features, so larger budgets are left out."
+    kept = _once([min(budget, n_features) for budget in lists["k"]])
+    return {**lists, "k": kept}, replace(data, notes=(*data.notes, note))

@@ -67,4 +67,7 @@ def read_table(
 def column_names(path: str) -> list[str]:
     """The column names of a file; of a text file, without reading the rest."""
     source = Source(path)
-    return find_layout(source, None).names or [] if kind_of(source) == "text" else read_table(path).names
+    if kind_of(source) == "text":
+        return find_layout(source, None).names or []
+    table = read_table(path)
+    return table.names if table.named else []

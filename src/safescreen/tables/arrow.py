@@ -24,7 +24,13 @@ def read_arrow(source: Source, kind: str) -> Table:
     with source.open() as stream:
         content = pa.BufferReader(stream.read())
     try:
-        table = _read(content, kind)
+        if kind == "parquet":
+            import pyarrow.parquet as pq
+
+            table = pq.read_table(content, use_threads=False)  # threads may keep all columns of a wide file at once
+        else:
+            reader = pa.ipc.open_file if source.head.startswith(b"ARROW1") else pa.ipc.open_stream
+            table = reader(content).read_all()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         reason = " ".join(str(error).split()).partition(". ")[0].rstrip(".")
         raise ValueError(f"{source.name} is truncated or damaged ({reason}).") from None
@@ -34,18 +40,6 @@ def read_arrow(source: Source, kind: str) -> Table:
     numbers = table.select([j for j in range(table.num_columns) if j not in texts]).to_pandas(ignore_metadata=True)
     matrix = spread(numbers.to_numpy(np.float64, copy=True), textual)
     return Table(source.name, table.column_names, True, matrix, texts)
-
-
-def _read(content: Any, kind: str) -> Any:
-    if kind == "parquet":
-        import pyarrow.parquet as pq
-
-        return pq.read_table(content, use_threads=False)  # threads may keep all columns of a wide file at once
-    import pyarrow as pa
-
-    start = content.read(6)
-    content.seek(0)
-    return (pa.ipc.open_file if start == b"ARROW1" else pa.ipc.open_stream)(content).read_all()
 
 
 def _is_numeric(kind: Any) -> bool:

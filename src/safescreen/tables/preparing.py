@@ -26,6 +26,7 @@ _DEFAULT_LABELS = "y"
 class Prepared:
     """Data ready for a problem."""
 
+    table: Table  # where they come from
     X: Any  # features, dense or sparse
     y: AnyArray  # labels
     weights: FloatArray | None  # of the samples
@@ -38,6 +39,17 @@ class Prepared:
         """Names of the features; None where they would only say what the position says."""
         names = self.encoding.names
         return None if not self.encoding.named and names == default_names(len(names)) else names
+
+    @property
+    def target(self) -> str:
+        """What the labels are called."""
+        name = self.encoding.reading.target or _DEFAULT_LABELS
+        return name if name in self.table.arrays else self.table.names[self.encoding.asides[0]]
+
+    @property
+    def title(self) -> str:
+        """What a report about the data is called."""
+        return f"{self.target} in {self.table.source}"
 
 
 def prepare(table: Table, reading: Reading) -> Prepared:
@@ -238,7 +250,7 @@ def _without_gaps(table: Table, encoding: Encoding, labels: AnyArray, weights: F
         weights = None if weights is None else weights[~gone]
         gaps = None if gaps is None else gaps.among(~gone)
     _refuse_infinity(table, encoding, matrix)
-    return Prepared(matrix, _settled(labels), weights, encoding, tuple(notes), gaps or None)
+    return Prepared(table, matrix, _settled(labels), weights, encoding, tuple(notes), gaps or None)
 
 
 def _rows_without(table: Table, reading: Reading, what: str, values: AnyArray) -> BoolArray:

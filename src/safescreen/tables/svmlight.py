@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from safescreen.tables.layout import is_number
 from safescreen.tables.source import Source
@@ -17,8 +16,13 @@ _MOST_COLUMNS = 20_000_000  # beyond that, an index is a mistake, and the names 
 def read_svmlight(source: Source, first_index: int | None = None) -> Table:
     """Read a sparse matrix and its labels; the first column is called 0 if the file has that index anywhere, else 1."""
     from scipy import sparse
+    from sklearn.datasets import load_svmlight_file
 
-    entries, labels = _load(source)
+    try:
+        with source.open() as stream:
+            entries, labels = load_svmlight_file(stream, zero_based=True)
+    except (OverflowError, ValueError) as error:
+        raise _wrong_line(source, str(error)) from None
     if labels.size == 0:
         raise ValueError(f"{source.name} is empty, but rows with a label and features are needed.")
     smallest, largest = (int(entries.indices.min()), int(entries.indices.max())) if entries.nnz else (1, 1)
@@ -33,20 +37,6 @@ def read_svmlight(source: Source, first_index: int | None = None) -> Table:
     matrix = sparse.csr_array(shifted, shape=(labels.size, width))
     names = default_names(width, first_index)
     return Table(source.name, names, False, matrix, arrays={LABELS: whole(labels)}, first_index=first_index)
-
-
-def _load(source: Source) -> tuple[Any, Any]:
-    """The matrix with the indices of the file, and the labels."""
-    from sklearn.datasets import load_svmlight_file
-
-    try:
-        with source.open() as stream:
-            matrix, labels = load_svmlight_file(stream, zero_based=True)
-    except OverflowError:
-        raise _wrong_line(source, "an index is too large") from None
-    except ValueError as error:
-        raise _wrong_line(source, str(error)) from None
-    return matrix, labels
 
 
 def _wrong_line(source: Source, reason: str) -> ValueError:

@@ -116,7 +116,7 @@ def _named_table(source: Source, layout: Layout, matrix: FloatArray, texts: dict
     unnamed = [j for j, name in enumerate(layout.names) if not name]
     fillers = {j for j in unnamed if j not in texts and np.isnan(matrix[:, j]).all()}
     notes: tuple[str, ...] = ()
-    if 0 in unnamed and (0 in texts or (np.diff(matrix[:, 0]) == 1.0).all()):
+    if 0 in {*unnamed} - fillers and (0 in texts or (np.diff(matrix[:, 0]) == 1.0).all()):
         fillers.add(0)
         notes = ("The first column has no name and is taken as row names.",)
     used = [j for j in range(layout.n_columns) if j not in fillers]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from rich.console import Console
 
 import safescreen as ss
-from safescreen.cli.inputs import HeldOut, Loaded
+from safescreen.cli.inputs import HeldOut
 from safescreen.cli.output.files import attributes, screening_document
 from safescreen.cli.output.show import features_table, grid, result_rows, screening_line
 from safescreen.prediction import accuracy, auc, linear_predictor
@@ -21,6 +21,7 @@ from safescreen.problem.terms import Terms
 from safescreen.reporting.content.features import deviations
 from safescreen.saving.record import Record
 from safescreen.status import Status
+from safescreen.tables import Prepared
 
 
 class Scores(NamedTuple):
@@ -38,15 +39,14 @@ class Scores(NamedTuple):
 class Result:
     """A solution with the data it comes from, and held-out data if there are any."""
 
-    loaded: Loaded
+    data: Prepared
     solution: ss.Solution
     held_out: HeldOut | None = None
 
     @cached_property
     def scores(self) -> dict[str, Scores]:
         """How well the model predicts, on each set of data."""
-        data = self.loaded.data
-        scores = {"training": self._score(data.X, data.y, data.weights)}
+        scores = {"training": self._score(self.data.X, self.data.y, self.data.weights)}
         if self.held_out is not None:
             scores["held_out"] = self._score(*self.held_out)
         return scores
@@ -88,14 +88,14 @@ class Result:
 
     def write_model(self, path: Path, search: dict[str, Any]) -> None:
         """Write the model file; of the encoding only what the chosen features need."""
-        encoding = self.loaded.data.encoding.restricted(self.solution.support.tolist()).to_json()
+        encoding = self.data.encoding.restricted(self.solution.support.tolist()).to_json()
         Record.from_solution(self.solution, **search, encoding=encoding).write(path)
 
     def document(self) -> dict[str, Any]:
         """Everything, for other programs."""
         solution, problem = self.solution, self.solution.problem
         return {
-            "target": self.loaded.target,
+            "target": self.data.target,
             **attributes(problem, "classes", "n_samples", "n_features", *Terms.names()),
             **attributes(solution, "status", "objective", "lower_bound", "gap", "nodes", "seconds"),
             "screening": None if solution.screening is None else screening_document(solution.screening),
