@@ -20,10 +20,9 @@ from safescreen.tables import (
     Reading,
     Table,
     default_names,
-    missing,
     prepare,
+    prepare_held_out,
     read_table,
-    target_labels,
 )
 
 HeldOut = tuple[Any, npt.NDArray[Any]]
@@ -107,12 +106,7 @@ def load_test(path: str | None, data: Prepared) -> HeldOut | None:
         return None
     encoding = data.encoding
     table = read_new(path, encoding, encoding.reading.labels)
-    X, incomplete = encoding.apply(table)
-    y = target_labels(table, encoding)
-    gone = incomplete | missing(y)
-    if gone.any() and not encoding.reading.drop_missing:
-        raise ValueError(f"{path} has {int(gone.sum())} rows with missing values: leave them out with --drop-missing.")
-    X, y = X[~gone], np.array(y[~gone].tolist())
+    X, y = prepare_held_out(table, encoding)
     strange = sorted(set(y.tolist()) - set(np.unique(data.y).tolist()), key=str)
     if strange or not y.size:
         found = f"the label {strange[0]!r}, which the training data do not have" if strange else "no rows with labels"

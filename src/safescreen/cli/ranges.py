@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,16 @@ Lists = dict[str, list[Any]]
 _RANGE = re.compile(r"([+-]?\d+)(?::([+-]?\d+)(?::([1-9]\d*))?)?")
 
 
-def parse_budgets(text: str) -> list[int]:
+def parse_lists(terms: RangeOptions) -> Lists:
+    """The parameters that may vary, as far as they are given, as lists of allowed values."""
+    from safescreen.path import checked_values
+
+    given = {name: text for name in ("k", "mu", "gamma") if (text := getattr(terms, name)) is not None}
+    lists = {name: _budgets(text) if name == "k" else _numbers(text, name) for name, text in given.items()}
+    return {name: checked_values(name, _once(values)) for name, values in lists.items()}
+
+
+def _budgets(text: str) -> list[int]:
     """Budgets such as ``1:20``, ``1:20:5`` or ``1,2,5``, also mixed."""
     values: list[int] = []
     for part in text.split(","):
@@ -30,32 +40,21 @@ def parse_budgets(text: str) -> list[int]:
         if first > last:
             raise ValueError(f"--k is {text!r}, but the range {part} is empty: its end comes before its start.")
         values += range(first, last + 1, step)
-    return _once(values)
+    return values
 
 
-def parse_numbers(text: str, option: str) -> list[float]:
+def _numbers(text: str, name: str) -> list[float]:
     """Numbers separated by commas."""
     try:
-        return _once([float(part) for part in text.split(",")])
+        return [float(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(
-            f"{option} is {text!r}, but must be a number or a list of numbers, such as 1,10,100."
+            f"--{name} is {text!r}, but must be a number or a list of numbers, such as 1,10,100."
         ) from None
 
 
-def _once(values: list[Any]) -> list[Any]:
+def _once(values: Sequence[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
-
-
-def parse_lists(terms: RangeOptions) -> Lists:
-    """The parameters that may vary, as far as they are given, as lists of allowed values."""
-    from safescreen.path import checked_values
-
-    lists: Lists = {} if terms.k is None else {"k": parse_budgets(terms.k)}
-    if terms.mu is not None:
-        lists["mu"] = parse_numbers(terms.mu, "--mu")
-    lists["gamma"] = parse_numbers(terms.gamma, "--gamma")
-    return {name: checked_values(name, values) for name, values in lists.items()}
 
 
 def parse_path(terms: RangeOptions) -> tuple[Lists, dict[str, Any]]:

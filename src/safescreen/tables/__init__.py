@@ -12,10 +12,10 @@ from safescreen.tables.archives import read_archive
 from safescreen.tables.arrow import read_arrow
 from safescreen.tables.encoding import Encoding, Input, Reading
 from safescreen.tables.layout import find_layout
-from safescreen.tables.preparing import Prepared, prepare, target_labels
+from safescreen.tables.preparing import Prepared, prepare, prepare_held_out, target_labels
 from safescreen.tables.source import Source, kind_of
 from safescreen.tables.svmlight import read_svmlight
-from safescreen.tables.table import Table, default_names, missing
+from safescreen.tables.table import Table, default_names
 from safescreen.tables.text import read_text
 
 __all__ = [
@@ -27,8 +27,8 @@ __all__ = [
     "Table",
     "column_names",
     "default_names",
-    "missing",
     "prepare",
+    "prepare_held_out",
     "read_table",
     "target_labels",
 ]

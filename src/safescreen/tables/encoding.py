@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
-from safescreen.tables.table import Table, columns_with, missing
+from safescreen.tables.table import Table, columns_with, missing, quoted_columns
 from safescreen.text import count, listed, nearest
 
 
@@ -89,8 +89,11 @@ class Encoding:
         """The encoding of these features alone, which is all a sparse model needs."""
         return replace(self, inputs=tuple(self.inputs[int(j)] for j in features))
 
-    def apply(self, table: Table) -> tuple[Any, BoolArray]:
-        """One column per feature, NaN where a value is missing and nothing fills it, and the rows with NaN."""
+    def apply(self, table: Table, *, allow_gaps: bool = False) -> tuple[Any, BoolArray]:
+        """One column per feature, NaN where a value is missing and nothing fills it, and the rows with NaN.
+
+        Such rows are refused unless they are allowed here or were to be left out of the training data.
+        """
         positions = self._locate(table)
         self._refuse_text(table, positions)
         if sparse.issparse(table.matrix):
@@ -106,7 +109,15 @@ class Encoding:
             matrix = np.array(matrix)
         for j in fillable:
             matrix[np.isnan(matrix[:, j]), j] = self.inputs[j].filler
-        return matrix, np.asarray(np.isnan(matrix[:, gaps]).any(axis=1), dtype=np.bool_)
+        gone = np.asarray(np.isnan(matrix[:, gaps]).any(axis=1), dtype=np.bool_)
+        if gone.any() and not (allow_gaps or self.reading.drop_missing):
+            columns = list(dict.fromkeys(self.inputs[j].column for j in gaps if self.inputs[j].fill is None))
+            raise ValueError(
+                f"{table.source} has missing values in {count(int(gone.sum()), 'row')}, {quoted_columns(columns)}: "
+                "fill them with --impute median, leave those rows out with --drop-missing, or leave columns out with "
+                "--exclude, when the model is fitted."
+            )
+        return matrix, gone
 
     def strangers(self, table: Table) -> list[str]:
         """Categories in a table that the training data did not have, as ``column=category``."""

@@ -92,6 +92,14 @@ def prepare(table: Table, reading: Reading) -> Prepared:
     return _without_gaps(table, encoding, labels, weights)
 
 
+def prepare_held_out(table: Table, encoding: Encoding) -> tuple[Any, AnyArray]:
+    """Features and labels of a table with held-out data, treated as the training data were."""
+    X, gone = encoding.apply(table)
+    y = target_labels(table, encoding)
+    gone = gone | _rows_without(table, encoding.reading, "target", y)
+    return X[~gone], _settled(y[~gone])
+
+
 def target_labels(table: Table, encoding: Encoding) -> AnyArray:
     """The labels of a table with held-out data."""
     target = encoding.reading.target
@@ -127,17 +135,15 @@ def _no_target(table: Table) -> str:
 
 def _parsed_labels(values: Texts) -> AnyArray:
     """Labels read as text: whole numbers, numbers or words, None where one is missing."""
-    gone = missing(values)
-    words = values[~gone].tolist()
+    words = values.tolist()
     try:
-        labels = whole(np.array([int(word) if _WHOLE.fullmatch(word) else parsed_number(word) for word in words]))
+        return whole(np.array([None if word is None else _parsed_label(word) for word in words]))
     except ValueError:
-        labels = np.array(words, dtype=np.str_)
-    if not gone.any():
-        return labels
-    filled = np.full(values.size, None, dtype=object)
-    filled[~gone] = labels.tolist()
-    return filled
+        return np.array(words)
+
+
+def _parsed_label(word: str) -> float:
+    return int(word) if _WHOLE.fullmatch(word) else parsed_number(word)
 
 
 def _find_weights(table: Table, reading: Reading, target: int | None) -> tuple[FloatArray | None, int | None]:
@@ -225,7 +231,7 @@ def _without_values(table: Table, column: str) -> ValueError:
 def _without_gaps(table: Table, encoding: Encoding, labels: AnyArray, weights: FloatArray | None) -> Prepared:
     """Fill or drop what is missing, or say what could be done."""
     reading = encoding.reading
-    matrix, gone = encoding.apply(table)
+    matrix, gone = encoding.apply(table, allow_gaps=reading.impute is not None)
     notes = list(table.notes)
     gaps: Gaps | None = None
     if reading.impute and not sparse.issparse(matrix):
@@ -233,12 +239,6 @@ def _without_gaps(table: Table, encoding: Encoding, labels: AnyArray, weights: F
         gone = np.zeros(table.n_rows, dtype=np.bool_)
         if gaps:
             notes.append(f"Filled {count(len(gaps), 'missing value')} (--impute {reading.impute}).")
-    elif gone.any() and not reading.drop_missing:
-        columns = list(dict.fromkeys(encoding.inputs[j].column for j in columns_with(np.isnan, matrix)))
-        raise ValueError(
-            f"{table.source} has missing values in {count(int(gone.sum()), 'row')}, {quoted_columns(columns)}: fill "
-            "them with --impute median, leave those rows out with --drop-missing, or leave columns out with --exclude."
-        )
     gone = gone | _rows_without(table, reading, "target", labels)
     if weights is not None:
         gone = gone | _rows_without(table, reading, "weight", weights)
@@ -266,7 +266,7 @@ def _rows_without(table: Table, reading: Reading, what: str, values: AnyArray) -
 
 def _settled(labels: AnyArray) -> AnyArray:
     """Labels in a type of their own, now that none is missing."""
-    return np.array(labels.tolist()) if labels.dtype.kind == "O" else whole(labels)
+    return whole(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
 
 
 def _filled(table: Table, encoding: Encoding, matrix: AnyArray) -> tuple[Encoding, FloatArray, Gaps]:

@@ -62,13 +62,10 @@ def _document(problem: ss.Problem, screening: ss.Screening, rows: list[dict[str,
 
 def _rows(problem: ss.Problem, screening: ss.Screening) -> list[dict[str, Any]]:
     """Name, decision and margin of each feature."""
-    decisions = ["undecided"] * problem.n_features
-    for j in screening.excluded.tolist():
-        decisions[j] = "out"
-    for j in screening.included.tolist():
-        decisions[j] = "in"
+    decisions = dict.fromkeys(screening.excluded.tolist(), "out") | dict.fromkeys(screening.included.tolist(), "in")
     names = problem.names(range(problem.n_features))
-    rows = zip(names, decisions, screening.margin.tolist(), strict=True)
+    words = [decisions.get(j, "undecided") for j in range(problem.n_features)]
+    rows = zip(names, words, screening.margin.tolist(), strict=True)
     return [{"feature": name, "decision": decision, "margin": margin} for name, decision, margin in rows]
 
 
