@@ -109,9 +109,7 @@ class _TermOptions:
     def check_size(self) -> None:
         """Refuse a problem without anything that keeps the model small."""
         if self.k is None and self.mu is None:
-            raise ValueError(
-                "--k and --mu are both missing, but a budget --k >= 1, a price --mu >= 0 or both are needed."
-            )
+            raise ValueError("--k and --mu are both missing, but a budget --k >= 1 or a price --mu >= 0 is needed.")
 
 
 @dataclass(frozen=True)

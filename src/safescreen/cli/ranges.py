@@ -33,9 +33,7 @@ def _budgets(text: str) -> list[int]:
     for part in text.split(","):
         found = _RANGE.fullmatch(part.strip())
         if found is None:
-            raise ValueError(
-                f"--k is {text!r}, but must be a range or list of integers, such as 1:20, 1:20:5 or 1,2,5."
-            )
+            raise ValueError(f"--k is {text!r}, but must be a range or list of integers: 1:20, 1:20:5 or 1,2,5.")
         first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
         if first > last:
             raise ValueError(f"--k is {text!r}, but the range {part} is empty: its end comes before its start.")
@@ -48,9 +46,7 @@ def _numbers(text: str, name: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(
-            f"--{name} is {text!r}, but must be a number or a list of numbers, such as 1,10,100."
-        ) from None
+        raise ValueError(f"--{name} is {text!r}, but must be a number or a list such as 1,10,100.") from None
 
 
 def _once(values: Sequence[Any]) -> list[Any]:

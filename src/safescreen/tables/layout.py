@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import NamedTuple
@@ -91,15 +91,12 @@ def _find_delimiter(source: Source, encoding: str) -> str:
     """Tab, semicolon or comma: the one that splits the first lines into equally many fields."""
     with text_lines(source, encoding) as text:
         lines = [line for line in islice(text, _SAMPLE_ROWS) if line.strip()] or [""]
-    counts = {delimiter: [_count_outside_quotes(line, delimiter) for line in lines] for delimiter in _DELIMITERS}
+    unquoted = ["".join(line.split('"')[::2]) for line in lines]
+    counts = {delimiter: [line.count(delimiter) for line in unquoted] for delimiter in _DELIMITERS}
     for delimiter, found in counts.items():
         if len(set(found)) == 1 and found[0] > 0:
             return delimiter
     return max(reversed(_DELIMITERS), key=lambda delimiter: counts[delimiter][0])
-
-
-def _count_outside_quotes(line: str, delimiter: str) -> int:
-    return sum(part.count(delimiter) for part in line.split('"')[::2])
 
 
 def _looks_like_header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
@@ -108,31 +105,22 @@ def _looks_like_header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> b
     It does if none of its fields is a number, if one of them is not a number but those below are, or if it counts the
     columns, which is what frames without names write.
     """
-    texts = [j for j, field in enumerate(first) if not (is_number(field) or field in MISSING)]
+    texts = [j for j, field in enumerate(first) if parsed_number(field) is None and field not in MISSING]
     if len(texts) == sum(field != "" for field in first):
         return True
     if len(first) > 2 and list(first) == [str(j) for j in range(len(first))]:
         return True
     below = [row for row in rest if len(row) == len(first)]
-    return any(_all_numbers([row[j].strip() for row in below]) for j in texts)
+    return any(_all_numbers({row[j].strip() for row in below} - MISSING) for j in texts)
 
 
-def _all_numbers(fields: Sequence[str]) -> bool:
-    present = [field for field in fields if field not in MISSING]
-    return bool(present) and all(is_number(field) for field in present)
+def _all_numbers(fields: Collection[str]) -> bool:
+    return bool(fields) and all(parsed_number(field) is not None for field in fields)
 
 
-def is_number(field: str) -> bool:
-    """Whether a field is a number as people write it."""
+def parsed_number(field: str) -> float | None:
+    """A number as people write it, None for anything else, and for underscores, which Python allows."""
     try:
-        parsed_number(field)
+        return None if "_" in field else float(field)
     except ValueError:
-        return False
-    return True
-
-
-def parsed_number(field: str) -> float:
-    """A number as people write it; raises ValueError for anything else, and for underscores, which Python allows."""
-    if "_" in field:
-        raise ValueError(f"{field!r} is not a number")
-    return float(field)
+        return None

@@ -113,17 +113,10 @@ def target_labels(table: Table, encoding: Encoding) -> AnyArray:
 
 def _find_labels(table: Table, reading: Reading) -> tuple[AnyArray, int | None]:
     """The labels (None, NaN or an empty string where one is missing) and the column they come from, if any."""
-    target = reading.target
-    if target is None:
-        if _DEFAULT_LABELS in table.arrays:
-            return table.arrays[_DEFAULT_LABELS], None
+    if reading.target is None and _DEFAULT_LABELS not in table.arrays:
         raise ValueError(_no_target(table))
-    if target in table.arrays:
-        return table.arrays[target], None
-    place = table.find(target, "--target")
-    if place in table.texts:
-        return _parsed_labels(table.texts[place]), place
-    return whole(table.numbers(place)), place
+    labels, place = table.column(reading.target or _DEFAULT_LABELS, "--target")
+    return _parsed_labels(labels) if labels.dtype.kind == "O" else whole(labels), place
 
 
 def _no_target(table: Table) -> str:
@@ -136,34 +129,25 @@ def _no_target(table: Table) -> str:
 def _parsed_labels(values: Texts) -> AnyArray:
     """Labels read as text: whole numbers, numbers or words, None where one is missing."""
     words = values.tolist()
-    try:
-        return whole(np.array([None if word is None else _parsed_label(word) for word in words]))
-    except ValueError:
-        return np.array(words)
-
-
-def _parsed_label(word: str) -> float:
-    return int(word) if _WHOLE.fullmatch(word) else parsed_number(word)
+    known = {word: int(word) if _WHOLE.fullmatch(word) else parsed_number(word) for word in {*words} - {None}}
+    return np.array(words) if None in known.values() else whole(np.array([known.get(word) for word in words]))
 
 
 def _find_weights(table: Table, reading: Reading, target: int | None) -> tuple[FloatArray | None, int | None]:
     if reading.weights is None:
         return None, None
-    if reading.weights in table.arrays:
-        return np.asarray(table.arrays[reading.weights], dtype=np.float64), None
-    place = table.find(reading.weights, "--weights")
-    if place == target:
+    weights, place = table.column(reading.weights, "--weights")
+    if place is not None and place == target:
         raise ValueError(f"--weights and --target are both {table.names[place]!r}, but must be two columns.")
-    if place in table.texts:
+    if weights.dtype.kind not in "biuf":
         raise ValueError(f"--weights is {reading.weights!r}, but that column holds text: numbers >= 0 are needed.")
-    weights = np.asarray(table.numbers(place), dtype=np.float64)
     negative = weights[weights < 0.0]
     if negative.size:
         raise ValueError(
             f"--weights is {reading.weights!r}, but that column has the negative value {negative[0]:g}: numbers >= 0 "
             "are needed."
         )
-    return weights, place
+    return np.asarray(weights, dtype=np.float64), place
 
 
 # --- features
@@ -219,10 +203,8 @@ def _categories(table: Table, j: int) -> list[str]:
     return categories
 
 
-def _without_values(table: Table, column: str) -> ValueError:
-    return ValueError(
-        f"{table.source} has no value at all in column {column!r}: leave it out with --exclude {column!r}."
-    )
+def _without_values(table: Table, name: str) -> ValueError:
+    return ValueError(f"{table.source} has no value at all in column {name!r}: leave it out with --exclude {name!r}.")
 
 
 # --- gaps

@@ -87,24 +87,25 @@ def kind_of(source: Source) -> str:
     head = source.head
     if not head.strip():
         raise ValueError(f"{source.name} is empty, but rows with a target and features are needed.")
-    for magic, kind in _TABLES.items():
-        if head.startswith(magic):
-            return kind
-    _refuse_others(source, head)
+    kind = next((kind for magic, kind in _TABLES.items() if head.startswith(magic)), None)
+    if kind is not None:
+        return kind
+    other = _other_kind(source)
+    if other:
+        raise ValueError(f"{source.name} is {other}; {FORMATS} can be read.")
     lines = head.decode("utf-8", errors="replace").splitlines()
     first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
     return "svmlight" if source.suffix in _SVMLIGHT_SUFFIXES or _SVMLIGHT_LINE.match(first) else "text"
 
 
-def _refuse_others(source: Source, head: bytes) -> None:
-    """Say what a file is that is no table, where its content tells."""
+def _other_kind(source: Source) -> str:
+    """What a file is that is no table, where its content tells."""
+    head = source.head
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:16].lower()
-    other = next(
-        (what for what, magic in _NO_TABLES.items() if head.startswith(magic) or start.startswith(magic)), None
-    )
-    if other is None and source.suffix in (".parquet", ".pq", ".feather", ".arrow", ".npz"):
-        other = f"no {source.suffix} file at all, or it is damaged"
-    if other is None and b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        other = "a binary file of an unknown kind"
-    if other is not None:
-        raise ValueError(f"{source.name} is {other}; {FORMATS} can be read.")
+    for what, magic in _NO_TABLES.items():
+        if head.startswith(magic) or start.startswith(magic):
+            return what
+    if source.suffix in (".parquet", ".pq", ".feather", ".arrow", ".npz"):
+        return f"no {source.suffix} file at all, or it is damaged"
+    binary = b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return "a binary file of an unknown kind" if binary else ""

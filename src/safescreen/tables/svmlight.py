@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from safescreen.tables.layout import is_number
+from safescreen.tables.layout import parsed_number
 from safescreen.tables.source import Source
 from safescreen.tables.table import Table, default_names, whole
 
@@ -62,6 +62,6 @@ def _mistake(words: Sequence[str]) -> str:
         if int(index) <= previous:
             return f"the index {index} follows {previous}, but indices must increase"
         previous = int(index)
-        if not is_number(value):
+        if parsed_number(value) is None:
             return f"{value!r} is not a number"
-    return "" if is_number(label) else f"{label!r} is not a number"
+    return f"{label!r} is not a number" if parsed_number(label) is None else ""

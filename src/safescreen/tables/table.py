@@ -51,10 +51,15 @@ class Table:
         """Number of columns."""
         return int(self.matrix.shape[1])
 
-    def numbers(self, place: int) -> AnyArray:
-        """One column of numbers."""
+    def column(self, wanted: str, option: str) -> tuple[AnyArray, int | None]:
+        """The values of an array, or of a column given by name or by index, and the position of the latter."""
+        if wanted in self.arrays:
+            return self.arrays[wanted], None
+        place = self.find(wanted, option)
+        if place in self.texts:
+            return self.texts[place], place
         column = self.matrix[:, [place]]
-        return np.asarray(column.toarray() if sparse.issparse(column) else column).ravel()
+        return np.asarray(column.toarray() if sparse.issparse(column) else column).ravel(), place
 
     def find(self, wanted: str, option: str) -> int:
         """The position of a column given by name or by index, negative ones counting from the end."""

@@ -99,14 +99,10 @@ def _field(value: Any) -> str | None:
 def _numbers(fields: Sequence[str | None]) -> FloatArray | None:
     """Numbers that pandas leaves alone: true and false, huge ones, odd white space; None if there is anything else."""
     words = {field for field in fields if field is not None}
-    if all(word.lower() in _BOOLEANS for word in words):
-        known = {word: _BOOLEANS[word.lower()] for word in words}
-    else:
-        try:
-            known = {word: parsed_number(word) for word in words}
-        except ValueError:
-            return None
-    return np.array([np.nan if field is None else known[field] for field in fields])
+    known: dict[str | None, float | None] = {word: _BOOLEANS.get(word.lower()) for word in words}
+    if None in known.values():
+        known = {word: parsed_number(word) for word in words}
+    return None if None in known.values() else np.array([known.get(field, np.nan) for field in fields])
 
 
 def _named_table(source: Source, layout: Layout, matrix: FloatArray, texts: dict[int, Texts]) -> Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -109,8 +108,7 @@ def cv(
 
 def _cross_validate(chooser: ss.L0LogisticRegressionCV, data: Prepared, quiet: bool) -> str:
     """Score all candidates; returns what to say about searches that ended early."""
-    errors = make_console(quiet, stderr=True)
-    busy = errors.status("cross-validating") if errors.is_terminal and not quiet else contextlib.nullcontext()
+    busy = make_console(quiet, stderr=True).status("cross-validating")  # seen by nobody but a terminal
     with busy, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         chooser.fit(data.X, data.y, sample_weight=data.weights)

@@ -35,6 +35,22 @@ class Scores(NamedTuple):
         return f"accuracy {100.0 * self.accuracy:.1f} %, AUC {area}"
 
 
+def chosen_features(solution: ss.Solution) -> list[dict[str, Any]]:
+    """The chosen features, and their effects per standard deviation, weighted as the samples are."""
+    support = solution.support
+    effects = solution.coef[support] * deviations(solution.problem, support)
+    return [
+        {
+            "name": name,
+            "index": j,
+            "coefficient": solution.coef[j],
+            "odds_ratio_per_std": math.exp(min(effect, 709.0)),
+            "log_odds_ratio_per_std": effect,
+        }
+        for name, j, effect in zip(solution.feature_names, support, effects.tolist(), strict=True)
+    ]
+
+
 @dataclass(frozen=True)
 class Result:
     """A solution with the data it comes from, and held-out data if there are any."""
@@ -56,28 +72,12 @@ class Result:
         positive = np.asarray(y == self.solution.problem.classes[1])
         return Scores(accuracy(log_odds, positive, weights), auc(log_odds, positive, weights))
 
-    @cached_property
-    def features(self) -> list[dict[str, Any]]:
-        """The chosen features, and their effects per standard deviation, weighted as the samples are."""
-        solution, support = self.solution, self.solution.support
-        effects = solution.coef[support] * deviations(solution.problem, support)
-        return [
-            {
-                "name": name,
-                "index": j,
-                "coefficient": solution.coef[j],
-                "odds_ratio_per_std": math.exp(min(effect, 709.0)),
-                "log_odds_ratio_per_std": effect,
-            }
-            for name, j, effect in zip(solution.feature_names, support, effects.tolist(), strict=True)
-        ]
-
     def show(self, console: Console) -> None:
         """The model, how far it is proved, and how well it predicts."""
         solution = self.solution
         if solution.screening is not None:
             console.print(screening_line(solution.screening, seconds=False))
-        console.print(features_table(self.features, solution.intercept))
+        console.print(features_table(chosen_features(solution), solution.intercept))
         scores = {what.replace("_", " "): str(found) for what, found in self.scores.items()}
         console.print(grid({"status": solution.status, **result_rows(solution), **scores}, align="left"))
         if solution.status != Status.OPTIMAL:
@@ -99,7 +99,7 @@ class Result:
             **attributes(problem, "classes", "n_samples", "n_features", *Terms.names()),
             **attributes(solution, "status", "objective", "lower_bound", "gap", "nodes", "seconds"),
             "screening": None if solution.screening is None else screening_document(solution.screening),
-            "features": self.features,
+            "features": chosen_features(solution),
             "intercept": solution.intercept,
             "scores": {what: found._asdict() for what, found in self.scores.items()},
         }
