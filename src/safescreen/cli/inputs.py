@@ -21,7 +21,7 @@ from safescreen.tables import (
     Table,
     default_names,
     prepare,
-    prepare_held_out,
+    prepare_test,
     read_table,
 )
 
@@ -106,7 +106,7 @@ def load_test(path: str | None, data: Prepared) -> HeldOut | None:
         return None
     encoding = data.encoding
     table = read_new(path, encoding, encoding.reading.labels)
-    X, y = prepare_held_out(table, encoding)
+    X, y = prepare_test(table, encoding)
     strange = sorted(set(y.tolist()) - set(np.unique(data.y).tolist()), key=str)
     if strange or not y.size:
         found = f"the label {strange[0]!r}, which the training data do not have" if strange else "no rows with labels"

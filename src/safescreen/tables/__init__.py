@@ -12,7 +12,7 @@ from safescreen.tables.archives import read_archive
 from safescreen.tables.arrow import read_arrow
 from safescreen.tables.encoding import Encoding, Input, Reading
 from safescreen.tables.layout import find_layout
-from safescreen.tables.preparing import Prepared, prepare, prepare_held_out, target_labels
+from safescreen.tables.preparing import Prepared, prepare, prepare_test, target_labels
 from safescreen.tables.source import Source, kind_of
 from safescreen.tables.svmlight import read_svmlight
 from safescreen.tables.table import Table, default_names
@@ -23,12 +23,11 @@ __all__ = [
     "Input",
     "Prepared",
     "Reading",
-    "Source",
     "Table",
     "column_names",
     "default_names",
     "prepare",
-    "prepare_held_out",
+    "prepare_test",
     "read_table",
     "target_labels",
 ]

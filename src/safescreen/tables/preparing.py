@@ -14,12 +14,11 @@ from safescreen.arrays import AnyArray, BoolArray, FloatArray
 from safescreen.tables.encoding import Encoding, Input, Reading
 from safescreen.tables.filling import Gaps, medians, most_frequent
 from safescreen.tables.layout import parsed_number
-from safescreen.tables.table import Table, Texts, columns_with, default_names, missing, quoted_columns, whole
+from safescreen.tables.table import LABELS, Table, Texts, columns_with, default_names, missing, quoted_columns, whole
 from safescreen.text import count, listed, nearest
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _MANY = 20  # categories of which a column may always have so many
-_DEFAULT_LABELS = "y"
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Prepared:
     @property
     def target(self) -> str:
         """What the labels are called."""
-        name = self.encoding.reading.target or _DEFAULT_LABELS
+        name = self.encoding.reading.target or LABELS
         return name if name in self.table.arrays else self.table.names[self.encoding.asides[0]]
 
     @property
@@ -92,7 +91,7 @@ def prepare(table: Table, reading: Reading) -> Prepared:
     return _without_gaps(table, encoding, labels, weights)
 
 
-def prepare_held_out(table: Table, encoding: Encoding) -> tuple[Any, AnyArray]:
+def prepare_test(table: Table, encoding: Encoding) -> tuple[Any, AnyArray]:
     """Features and labels of a table with held-out data, treated as the training data were."""
     X, gone = encoding.apply(table)
     y = target_labels(table, encoding)
@@ -113,9 +112,9 @@ def target_labels(table: Table, encoding: Encoding) -> AnyArray:
 
 def _find_labels(table: Table, reading: Reading) -> tuple[AnyArray, int | None]:
     """The labels (None, NaN or an empty string where one is missing) and the column they come from, if any."""
-    if reading.target is None and _DEFAULT_LABELS not in table.arrays:
+    if reading.target is None and LABELS not in table.arrays:
         raise ValueError(_no_target(table))
-    labels, place = table.column(reading.target or _DEFAULT_LABELS, "--target")
+    labels, place = table.column(reading.target or LABELS, "--target")
     return _parsed_labels(labels) if labels.dtype.kind == "O" else whole(labels), place
 
 

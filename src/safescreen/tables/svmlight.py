@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 from safescreen.tables.layout import parsed_number
 from safescreen.tables.source import Source
-from safescreen.tables.table import Table, default_names, whole
-
-LABELS = "y"
+from safescreen.tables.table import LABELS, Table, default_names, whole
 
 _MOST_COLUMNS = 20_000_000  # beyond that, an index is a mistake, and the names alone would fill the memory
 

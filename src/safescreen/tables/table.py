@@ -18,6 +18,9 @@ from safescreen.text import count, listed, nearest
 
 Texts = npt.NDArray[np.object_]
 
+LABELS = "y"
+"""The array with the labels where nobody says otherwise."""
+
 _INDEX = re.compile(r"[+-]?\d+")
 
 
