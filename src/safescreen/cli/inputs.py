@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import safescreen as ss
+from safescreen.arrays import AnyArray
 from safescreen.files import check_readable
 from safescreen.saving.record import Record
 from safescreen.tables import (
@@ -24,9 +24,6 @@ from safescreen.tables import (
     prepare_test,
     read_table,
 )
-
-HeldOut = tuple[Any, npt.NDArray[Any]]
-"""Matrix and labels of data that the model has not seen."""
 
 
 def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> Prepared:
@@ -100,8 +97,8 @@ def read_new(path: str, encoding: Encoding, labels: Sequence[str] = ()) -> Table
     return read_table(path, header=encoding.reading.header, labels=labels, first_index=encoding.first_index)
 
 
-def load_test(path: str | None, data: Prepared) -> HeldOut | None:
-    """Held-out data, treated as the training data were; None if there is no such file."""
+def load_test(path: str | None, data: Prepared) -> tuple[Any, AnyArray] | None:
+    """Features and labels of held-out data, treated as the training data were; None if there is no such file."""
     if path is None:
         return None
     encoding = data.encoding
@@ -124,10 +121,10 @@ def read_model(path: Path) -> tuple[Record, Encoding]:
         return record, Encoding(inputs, record.feature_names is not None, record.n_features)
     try:
         encoding = Encoding.from_json(record.encoding)
+        if len(encoding.inputs) != record.support.size:
+            raise ValueError("there are other features in it than in the model")
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ValueError(f"{path} cannot be loaded: it is damaged (its encoding cannot be read).") from None
-    if len(encoding.inputs) != record.support.size:
-        raise ValueError(f"{path} cannot be loaded: it is damaged (its encoding has the wrong length).")
     return record, encoding
 
 

@@ -192,7 +192,7 @@ def _categories(table: Table, j: int) -> list[str]:
     name = table.names[j]
     present = [value for value in table.texts[j].tolist() if value is not None]
     if not present:
-        raise _without_values(table, name)
+        raise _without_values(table, [name])
     categories = sorted(set(present))
     if len(categories) > max(_MANY, len(present) // 2):
         raise ValueError(
@@ -202,8 +202,9 @@ def _categories(table: Table, j: int) -> list[str]:
     return categories
 
 
-def _without_values(table: Table, name: str) -> ValueError:
-    return ValueError(f"{table.source} has no value at all in column {name!r}: leave it out with --exclude {name!r}.")
+def _without_values(table: Table, names: Sequence[str]) -> ValueError:
+    advice = f"leave it out with --exclude {','.join(names[:5])!r}"
+    return ValueError(f"{table.source} has no value at all in {quoted_columns(names)}: {advice}.")
 
 
 # --- gaps
@@ -252,9 +253,9 @@ def _settled(labels: AnyArray) -> AnyArray:
 
 def _filled(table: Table, encoding: Encoding, matrix: AnyArray) -> tuple[Encoding, FloatArray, Gaps]:
     """Medians in place of gaps; the encoding keeps those of all columns, since new data may have other gaps."""
-    empty = next((j for j in columns_with(np.isnan, matrix) if np.isnan(matrix[:, j]).all()), None)
-    if empty is not None:
-        raise _without_values(table, encoding.inputs[empty].column)
+    empty = [encoding.inputs[j].column for j in columns_with(np.isnan, matrix) if np.isnan(matrix[:, j]).all()]
+    if empty:
+        raise _without_values(table, empty)
     categorical = {source.position for source in encoding.inputs if source.category is not None}
     common = {place: most_frequent(table.texts[place]) for place in categorical}
     inputs = tuple(

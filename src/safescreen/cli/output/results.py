@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 
 import safescreen as ss
-from safescreen.cli.inputs import HeldOut
+from safescreen.arrays import AnyArray, FloatArray
 from safescreen.cli.output.files import attributes, screening_document
 from safescreen.cli.output.show import features_table, grid, result_rows, screening_line
 from safescreen.prediction import accuracy, auc, linear_predictor
@@ -57,7 +56,7 @@ class Result:
 
     data: Prepared
     solution: ss.Solution
-    held_out: HeldOut | None = None
+    held_out: tuple[Any, AnyArray] | None = None  # features and labels
 
     @cached_property
     def scores(self) -> dict[str, Scores]:
@@ -67,7 +66,7 @@ class Result:
             scores["held_out"] = self._score(*self.held_out)
         return scores
 
-    def _score(self, X: Any, y: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None = None) -> Scores:
+    def _score(self, X: Any, y: AnyArray, weights: FloatArray | None = None) -> Scores:
         log_odds = linear_predictor(X, self.solution.coef, self.solution.intercept)
         positive = np.asarray(y == self.solution.problem.classes[1])
         return Scores(accuracy(log_odds, positive, weights), auc(log_odds, positive, weights))
