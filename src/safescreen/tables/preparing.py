@@ -113,16 +113,11 @@ def target_labels(table: Table, encoding: Encoding) -> AnyArray:
 def _find_labels(table: Table, reading: Reading) -> tuple[AnyArray, int | None]:
     """The labels (None, NaN or an empty string where one is missing) and the column they come from, if any."""
     if reading.target is None and LABELS not in table.arrays:
-        raise ValueError(_no_target(table))
+        known = [*table.arrays, *(table.names if table.named else ())]
+        columns = f"there are {listed(known, 8)}" if known else f"{table.n_columns} columns without names"
+        raise ValueError(f"--target is missing: name the column of {table.source} with the labels ({columns}).")
     labels, place = table.column(reading.target or LABELS, "--target")
     return _parsed_labels(labels) if labels.dtype.kind == "O" else whole(labels), place
-
-
-def _no_target(table: Table) -> str:
-    if table.named and table.arrays:
-        return f"{table.source} has no labels 'y': name an array or a column with --target."
-    columns = f"its columns are {listed(table.names, 8)}" if table.named else f"{table.n_columns} columns without names"
-    return f"--target is missing: name the column of {table.source} with the labels ({columns})."
 
 
 def _parsed_labels(values: Texts) -> AnyArray:
