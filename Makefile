@@ -7,12 +7,13 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 WORKERS ?= auto
 BENCH  ?= reg card
+REF    ?= HEAD
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo test lint format docs bench bench-against clean
 
 help:  ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(STAMPS)/core  ## screen and solve an embedded real data set
 	$(BIN)/safescreen demo
@@ -34,6 +35,9 @@ docs: $(STAMPS)/docs  ## build the documentation into docs/_build/html
 
 bench: $(STAMPS)/bench  ## run the benchmarks named in BENCH (BENCH_ARGS are passed on)
 	set -e; for name in $(BENCH); do $(BIN)/python benchmarks/$$name.py $(BENCH_ARGS); done
+
+bench-against: $(STAMPS)/core  ## this working tree against the commit REF, interleaved
+	$(BIN)/python benchmarks/against.py $(REF) $(BENCH_ARGS)
 
 clean:  ## remove the virtual environment and all caches
 	rm -rf $(VENV) build dist docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 import numpy as np
 
 from safescreen.design.columns import Columns
@@ -13,7 +15,18 @@ from safescreen.kernels.dual_bound import Bound
 from safescreen.kernels.exploration import EXPLORE, RELAX, Explorer, Orders, make_explorer, make_shared, run
 from safescreen.kernels.goals import BEST_MODEL, Goal
 from safescreen.kernels.losses import LOGISTIC
-from safescreen.kernels.node import GRAM, NEWTON, Node, Relaxed, Start, Target, Workspace, make_node, make_workspace
+from safescreen.kernels.node import (
+    GRAM,
+    NEWTON,
+    PROGRESS,
+    Node,
+    Relaxed,
+    Start,
+    Target,
+    Workspace,
+    make_node,
+    make_workspace,
+)
 from safescreen.kernels.open_nodes import add_root, make_open_nodes
 from safescreen.kernels.proof_log import make_proof_log
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
@@ -53,6 +66,8 @@ _NO_LOG = make_proof_log(0, 0, 2, 0, 1)
 _IDLE = make_explorer(_TINY, np.ones(2), make_open_nodes(8, 2, 2, 8), _NO_BOUNDS, make_shared(1.0), _NO_LOG)
 """An explorer that has nothing to explore: relaxations need none, but the one entry point takes one."""
 
+_RESULTS = ("primal", "bound", "kth_gain", "next_gain", "level", "intercept")
+_results = itemgetter(*(PROGRESS.names.index(name) for name in _RESULTS))  # several times faster than by attribute
 _START, _TARGET = Start(0.1, 0.0, GRAM), Target(np.inf, 1e-3, 0.0)
 _ORDERS = Orders(Goal(BEST_MODEL, 1e-3), True, 4, 1000)
 
@@ -60,9 +75,8 @@ _ORDERS = Orders(Goal(BEST_MODEL, 1e-3), True, 4, 1000)
 def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start, target: Target) -> Relaxed:
     """Solve the relaxation of the node: see :func:`safescreen.kernels.node.relax`."""
     run(RELAX, _IDLE._replace(subproblem=subproblem, node=node), workspace, start, target, _ORDERS)
-    found = node.progress[0]
-    bound = Bound(float(found.bound), float(found.kth_gain), float(found.next_gain))
-    return Relaxed(float(found.primal), bound, float(found.level), float(found.intercept))
+    primal, value, kth_gain, next_gain, level, intercept = _results(node.progress.item())
+    return Relaxed(primal, Bound(value, kth_gain, next_gain), level, intercept)
 
 
 def explore(explorer: Explorer, workspace: Workspace, orders: Orders) -> int:

@@ -8,10 +8,20 @@ coverage report see its lines; with ``NUMBA_DISABLE_JIT=1`` everything does.
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import config, njit, types
 from numba.core.registry import CPUDispatcher
 
 Function = Callable[..., Any]
+
+
+def record_type(fields: list[tuple[str, str]]) -> np.dtype[np.record]:
+    """A record whose fields have names, in compiled code as in Python; an array of one is a mutable state.
+
+    Make it once: Numba recognises an array's type at once only if its dtype is the very same object.
+    """
+    return np.dtype((np.record, np.dtype(fields, align=True)))
+
 
 #: Reductions may be reordered: every error bound used on them holds for any order of summation.
 REORDER = {"reassoc", "contract", "nsz"}

@@ -17,7 +17,7 @@ from safescreen.kernels.columns import (
     make_dense,
     only_reserved_slots_left,
 )
-from safescreen.kernels.compiling import compiled, entry, inlined
+from safescreen.kernels.compiling import compiled, entry, inlined, record_type
 from safescreen.kernels.dual_bound import Bound, flipped
 from safescreen.kernels.goals import Goal, Models, cutoff, make_models, take_model
 from safescreen.kernels.node import GRAM, NEWTON, Node, Start, Target, make_node, relax
@@ -39,7 +39,7 @@ RELAX, EXPLORE = 0, 1  # what the entry point is asked for
 EXHAUSTED, PAUSED, NODES_FULL, LOG_FULL = 0, 1, 2, 3  # why an exploration returns
 OPENED, CLOSED = 4, 5  # what became of the next node
 
-SHARED = np.dtype(
+SHARED = record_type(
     [
         ("upper", "f8"),  # objective of the best model
         ("stop", "i8"),  # 1 as soon as any worker runs dry
@@ -50,7 +50,7 @@ SHARED = np.dtype(
 An ``upper`` that is too large prunes less, and every worker keeps its own best model for Python to collect.
 """
 
-TALLY = np.dtype(
+TALLY = record_type(
     [
         ("nodes", "i8"),
         ("refits", "i8"),
@@ -60,7 +60,7 @@ TALLY = np.dtype(
 )
 """What a worker counts."""
 
-CURSOR = np.dtype(
+CURSOR = record_type(
     [
         ("cutoff", "f8"),
         ("bound", "f8"),  # of the node at hand
@@ -72,8 +72,7 @@ CURSOR = np.dtype(
         ("at_hand", "?"),  # there is a node: the last one's child, or one just opened
         ("is_leaf", "?"),  # nothing is free in it
         ("proves_more", "?"),  # its dual point proves more than its parent's bound
-    ],
-    align=True,
+    ]
 )
 """Where an exploration stands."""
 
@@ -120,7 +119,7 @@ class Orders(NamedTuple):
 
 def make_shared(upper: float) -> np.ndarray:
     """The state that workers share, given the objective of a model."""
-    return np.array([(upper, 0)], SHARED).view(np.recarray)
+    return np.array([(upper, 0)], SHARED)
 
 
 def make_explorer(
@@ -141,8 +140,8 @@ def make_explorer(
         models=make_models(features),
         root=RootBounds(*bounds, np.zeros(features, np.bool_)),
         shared=shared,
-        tally=np.array([(0, 0, 0, np.inf)], TALLY).view(np.recarray),
-        cursor=np.zeros(1, CURSOR).view(np.recarray),
+        tally=np.array([(0, 0, 0, np.inf)], TALLY),
+        cursor=np.zeros(1, CURSOR),
         log=log,
     )
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen.kernels.columns import add_column, correlate, make_dense, reserved_slots
-from safescreen.kernels.compiling import compiled, inlined
+from safescreen.kernels.compiling import compiled, inlined, record_type
 from safescreen.kernels.dual_bound import Bound, dual_bound
 from safescreen.kernels.losses import Point, dual_point, largest_curvature, loss_without_model
 from safescreen.kernels.quadratic import (
@@ -47,7 +47,7 @@ The shared Gram matrix; exact Hessians; exact Hessians whose model is minimised 
 the loss can have, whose steps never overshoot.
 """
 
-PROGRESS = np.dtype(
+PROGRESS = record_type(
     [
         ("primal", "f8"),  # objective of the relaxation at the iterate
         ("bound", "f8"),  # the best bound so far, with the gains that belong to it
@@ -70,8 +70,7 @@ PROGRESS = np.dtype(
         ("refit", "?"),  # nothing is free: this is a ridge regression
         ("stalled", "?"),
         ("restarted", "?"),
-    ],
-    align=True,
+    ]
 )
 """Where a relaxation stands: a record that its steps read and change by name."""
 
@@ -148,7 +147,7 @@ def make_node(features: int, samples: int, hot: np.ndarray) -> Node:
         features=np.empty(features, np.int64),
         cold=np.empty(features, np.int64),
         scratch=scratch,
-        progress=np.zeros(1, PROGRESS).view(np.recarray),
+        progress=np.zeros(1, PROGRESS),
     )
 
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen.kernels.columns import make_dense, reserved_slots
-from safescreen.kernels.compiling import compiled, inlined
+from safescreen.kernels.compiling import compiled, inlined, record_type
 from safescreen.kernels.subproblem import FREE, IN, OUT
 
-COUNTS = np.dtype(
+COUNTS = record_type(
     [
         ("vacant", "i8"),  # slots without a node
         ("waiting", "i8"),  # nodes on the heap
@@ -55,7 +55,7 @@ def make_open_nodes(slots: int, features: int, width: int, most: int) -> OpenNod
         value=np.empty((slots, width), np.float32),
         vacant=np.arange(slots - 1, -1, -1, dtype=np.int32),
         heap=np.empty(slots, np.int32),
-        counts=np.array([(slots, 0, most)], COUNTS).view(np.recarray),
+        counts=np.array([(slots, 0, most)], COUNTS),
     )
 
 

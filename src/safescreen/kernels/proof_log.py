@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from safescreen.kernels.compiling import compiled, inlined
+from safescreen.kernels.compiling import compiled, inlined, record_type
 
-COUNTS = np.dtype(
+COUNTS = record_type(
     [
         ("nodes", "i8"),
         ("screened", "i8"),  # screening decisions
@@ -36,7 +36,7 @@ class ProofLog(NamedTuple):
 def make_proof_log(nodes: int, entries: int, features: int, first: int, step: int) -> ProofLog:
     """An empty log whose nodes are numbered ``first``, ``first + step``, ..."""
     return ProofLog(
-        counts=np.array([(0, 0, 0, first, step, features)], COUNTS).view(np.recarray),
+        counts=np.array([(0, 0, 0, first, step, features)], COUNTS),
         number=np.empty(nodes, np.int64),
         parent=np.empty(nodes, np.int64),
         decision=np.empty(nodes, np.int32),

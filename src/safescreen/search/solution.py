@@ -83,7 +83,8 @@ class Solution:
     root: Bound | None = field(repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "status", Status(self.status))  # who makes a copy may give a plain string
+        if not isinstance(self.status, Status):  # who makes a copy may give a plain string
+            object.__setattr__(self, "status", Status(self.status))
 
     @property
     def gap(self) -> float:
