@@ -10,7 +10,7 @@ BENCH  ?= reg card
 REF    ?= HEAD
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs bench bench-against clean
+.PHONY: help demo test cover lint format docs bench bench-against clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -19,7 +19,15 @@ demo: $(STAMPS)/core  ## screen and solve an embedded real data set
 	$(BIN)/safescreen demo
 
 test: $(STAMPS)/test  ## run the test-suite
-	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+	@echo "The test-suite takes about 10 minutes on 2 cores."
+	$(BIN)/python -m pytest -n $(WORKERS) --durations=10 $(PYTEST_ARGS)
+
+cover: $(STAMPS)/test  ## tell how much of the solver the tests reach, with its kernels interpreted
+	@echo "The interpreted tests take about 3 minutes on 2 cores."
+	$(BIN)/python -m coverage erase
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -n $(WORKERS) -m "interpreted and not slow"
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report
 
 lint: $(STAMPS)/lint  ## check style, format and types
 	$(BIN)/ruff check .
@@ -40,7 +48,7 @@ bench-against: $(STAMPS)/core  ## this working tree against the commit REF, inte
 	$(BIN)/python benchmarks/against.py $(REF) $(BENCH_ARGS)
 
 clean:  ## remove the virtual environment and all caches
-	rm -rf $(VENV) build dist docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/gallery docs/generated .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

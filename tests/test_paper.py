@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import safescreen as ss
+from problems import synthetic
 
 FLOOR = Path(__file__).parent.parent / "benchmarks" / "floor"
 QUICK = 0.2  # seconds that a setting may have taken when it was recorded, to be solved here
@@ -20,9 +21,8 @@ def rows(name: str) -> list[dict[str, str]]:
 
 def problem(row: dict[str, str]) -> ss.Problem:
     features = int(row.get("n", 500))
-    X, y, _ = ss.datasets.make_sparse_logistic(int(row["m"]), features, 50, 1000.0, random_state=int(row["seed"]))
     terms = {"mu": float(row["mu"])} if "mu" in row else {"k": 50}
-    return ss.Problem(X, y, gamma=float(row["gamma"]), fit_intercept=False, standardize=False, **terms)
+    return synthetic(int(row["m"]), features, 1000.0, int(row["seed"]), relevant=50, gamma=float(row["gamma"]), **terms)
 
 
 def label(row: dict[str, str]) -> str:

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 import safescreen as ss
+from problems import plain
 from safescreen import path as path_module
 from safescreen.path import implied_bounds
 from safescreen.testing.reference import brute_force
@@ -241,7 +242,7 @@ def test_interrupt_leaves_honest_gaps(monkeypatch):
 
 def test_with_parameters():
     X, y = data()
-    problem = ss.Problem(X, y, k=3, include=[0, 1], fit_intercept=False, standardize=False)
+    problem = plain(X, y, k=3, include=[0, 1])
     assert problem.with_parameters(k=100).k == 8
     assert problem.with_parameters(mu=0.5, gamma=3.0).gamma == 3.0
     assert (problem.k, problem.mu, problem.gamma) == (3, 0.0, 1.0)

@@ -1,8 +1,8 @@
 """Twenty single-threaded solves whose nodes, objective and bound must not move when only the code's shape does.
 
 A search on one thread counts operations, not seconds, so it is the same every time on one kind of processor.
-``python tests/search/golden_master.py`` writes the answers of the installed version to ``tests/data/golden_master.json``;
-do that only where a change is meant to alter the search, and say so in the commit.
+``python tests/search/golden_master.py`` writes the answers of the installed version to
+``tests/data/golden_master.json``; do that only where a change is meant to alter the search, and say so in the commit.
 """
 
 from __future__ import annotations
@@ -39,7 +39,11 @@ def cases() -> Iterator[tuple[str, ss.Problem, dict[str, Any]]]:
     weights = np.random.default_rng(2).random(150) + 0.1
     yield "weights", ss.Problem(X, y, k=5, gamma=80.0, sample_weight=weights, **usual), {}
     yield "no intercept, standardised", ss.Problem(X, y, k=5, gamma=80.0, fit_intercept=False, standardize=True), {}
-    yield "intercept, as it is", ss.Problem(3.0 * X + 1.0, y, k=5, gamma=20.0, fit_intercept=True, standardize=False), {}
+    yield (
+        "intercept, as it is",
+        ss.Problem(3.0 * X + 1.0, y, k=5, gamma=20.0, fit_intercept=True, standardize=False),
+        {},
+    )
     yield "float32", ss.Problem(X.astype(np.float32), y, k=5, gamma=40.0, **usual), {}
     yield "gamma 1e4", ss.Problem(X[:, :20], y, k=3, gamma=1e4, **usual), {}
     X, y, names = ss.datasets.load_breast_cancer_interactions()

@@ -75,7 +75,9 @@ def fit_support(A: Matrix, y: Vector, w: Vector, gamma: float, intercept: bool) 
         invisible = decrement <= INVISIBLE * value
         if invisible and not decrement < 0.25 * previous:
             break
-        u = u + (step if invisible else _step_length(B, y, w, ridge, u, step, decrement, value) * step)
+        if not invisible:
+            step = step * _step_length(B, y, w, ridge, u, step, decrement=decrement, value=value)
+        u = u + step
         value = _penalised(B, y, w, ridge, u)
         previous = decrement if invisible else math.inf
     return Fit(value, u[: A.shape[1]] / scale, float(u[-1]) if intercept else 0.0)
@@ -130,7 +132,7 @@ def _newton_step(B: Matrix, y: Vector, w: Vector, ridge: Vector, u: Vector) -> t
 
 
 def _step_length(
-    B: Matrix, y: Vector, w: Vector, ridge: Vector, u: Vector, step: Vector, decrement: float, value: float
+    B: Matrix, y: Vector, w: Vector, ridge: Vector, u: Vector, step: Vector, *, decrement: float, value: float
 ) -> float:
     """Backtrack from a full step until the objective falls by a fair part of what the step predicts."""
     length = 1.0

@@ -1,0 +1,124 @@
+"""Option groups of the command line: said once, seen by typer one by one, handed over as one object."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, fields
+from typing import Annotated, ClassVar, get_args
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from safescreen import cli
+from safescreen.cli.grouping import expand, only, without
+from safescreen.cli.options import (
+    CandidateOptions,
+    DataOptions,
+    OutputOptions,
+    RangeOptions,
+    SearchOptions,
+    TermOptions,
+)
+from safescreen.problem.terms import Terms
+from safescreen.search import Settings
+from safescreen.tables import Reading
+
+LONGEST_SIGNATURE = 7
+
+
+@dataclass(frozen=True)
+class Pets:
+    """A group with an argument, a number, a switch that turns something off, and a list."""
+
+    panel: ClassVar[str] = "Pets"
+
+    owner: Annotated[str, typer.Argument()]
+    cats: Annotated[int, typer.Option("--cats", "-c", help="Cats.")] = 1
+    fed: Annotated[bool, typer.Option("--no-food", help="Hungry.")] = True
+    names: Annotated[list[str] | None, typer.Option()] = None
+
+
+def run(command, *arguments: str):
+    """What a command with these words gets."""
+    app = typer.Typer()
+    app.command()(command)
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_a_group_arrives_as_one_object():
+    got = []
+
+    @expand
+    def command(*, loud: Annotated[bool, typer.Option("--loud")] = False, pets: Pets) -> None:
+        got.append((loud, pets))
+
+    run(command, "Ann")
+    run(command, "Ann", "--loud", "-c", "3", "--no-food", "--names", "a", "--names", "b")
+    assert got == [(False, Pets("Ann")), (True, Pets("Ann", 3, False, ["a", "b"]))]
+
+
+@pytest.mark.parametrize(
+    ("selection", "offered"),
+    [(only("owner", "cats"), ["owner", "cats"]), (without("cats", "names"), ["owner", "fed"])],
+)
+def test_a_command_may_offer_a_part_of_a_group(selection, offered):
+    def command(pets: Pets) -> None:
+        assert pets == Pets("Ann")
+
+    command.__annotations__["pets"] = Annotated[Pets, selection]
+    expanded = expand(command)
+    assert list(inspect.signature(expanded).parameters) == offered
+    run(expanded, "Ann")
+
+
+def test_options_are_shown_in_the_panel_of_their_group():
+    def command(pets: Pets) -> None:
+        """Nothing to do."""
+
+    parameters = inspect.signature(expand(command)).parameters
+    panels = {name: get_args(parameter.annotation)[1].rich_help_panel for name, parameter in parameters.items()}
+    assert panels == {"owner": None, "cats": "Pets", "fed": "Pets", "names": "Pets"}
+
+
+@pytest.mark.parametrize("group", [TermOptions, RangeOptions, CandidateOptions])
+def test_every_term_is_an_option(group):
+    """But for excluded features, which are columns that are not read as features."""
+    assert {field.name for field in fields(group)} | {"exclude"} == set(Terms.names())
+    assert "exclude" in {field.name for field in fields(DataOptions)}
+
+
+def test_defaults_are_those_of_the_library():
+    assert SearchOptions() == SearchOptions(**vars(Settings()))
+    assert DataOptions("data.csv").reading() == Reading()
+    terms = TermOptions(k=1).asdict()
+    assert terms == {name: getattr(Terms(k=1), name) for name in terms}
+
+
+def test_the_words_that_read_a_file_again():
+    typed = ["-t", "label", "--exclude", "a,b", "--exclude", "c", "--one-hot", "--no-header"]
+    got = []
+
+    @expand
+    def command(source: DataOptions) -> None:
+        got.append(source)
+
+    run(command, "my data.csv", *typed)
+    run(command, *got[0].repeated())
+    assert got[0] == got[1] == DataOptions("my data.csv", "label", ["a,b", "c"], one_hot=True, header=False)
+
+
+def test_files_to_be_written():
+    assert OutputOptions().files == {}
+    assert OutputOptions(json=True).silent
+    assert not OutputOptions().silent
+
+
+def test_commands_are_short_to_read():
+    """Options are declared in groups: no command lists more than a few parameters by hand."""
+    commands = [command.callback for command in cli.app.registered_commands if command.callback.__name__ != "reproduce"]
+    assert len(commands) == 7
+    for command in commands:
+        assert len(inspect.signature(inspect.unwrap(command)).parameters) <= LONGEST_SIGNATURE

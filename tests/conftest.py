@@ -1,0 +1,26 @@
+"""Fixtures of the whole suite."""
+
+from __future__ import annotations
+
+import pytest
+
+import safescreen as ss
+from problems import synthetic
+
+
+@pytest.fixture(scope="session")
+def bushy() -> ss.Problem:
+    """Solved in some hundred nodes."""
+    return synthetic(60, 40, k=6, gamma=100.0)
+
+
+@pytest.fixture(scope="session")
+def endless() -> ss.Problem:
+    """Not solved in any reasonable time."""
+    return synthetic(100, 400, snr=0.5, k=20, gamma=1e4)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Unit tests of kernels are quick either way."""
+    if item.path.parent.name == "kernels":
+        item.add_marker("interpreted")

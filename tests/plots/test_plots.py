@@ -1,0 +1,137 @@
+"""Displays: they draw what they are given, on the axes they are given."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import safescreen as ss
+from problems import plain
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 30, 3, 1.0, random_state=0)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def problem(data):
+    return plain(*data, k=3, exclude=[4])
+
+
+@pytest.fixture(scope="module")
+def path(data):
+    return ss.l0_path(*data, k=range(1, 5))
+
+
+def cv_results(**extra):
+    params = [{"step__k": k, "step__gamma": g} for g in (0.1, 1.0) for k in (1, 2, 3)]
+    return {"params": params, "mean_test_score": np.arange(6.0), "std_test_score": np.ones(6), **extra}
+
+
+def test_screening(problem):
+    screening = ss.screen(problem)
+    display = ss.ScreeningDisplay.from_screening(screening)
+    drawn = sum(len(points.get_offsets()) for points in display.ax_.collections)
+    assert drawn == 29  # the feature excluded by hand has no margin
+    assert display.figure_ is display.ax_.figure
+    labels = display.ax_.get_legend_handles_labels()[1]
+    assert f"in no optimal model ({screening.excluded.size})" in labels
+    assert f"{screening.percent:.1f} %" in display.ax_.get_title()
+
+
+def test_screening_from_problem(problem):
+    _, ax = plt.subplots()
+    assert ss.ScreeningDisplay.from_problem(problem, ax=ax, s=3.0).ax_ is ax
+
+
+def test_path(path):
+    display = ss.PathDisplay.from_path(path)
+    upper, lower = display.ax_
+    chosen = np.unique(np.concatenate(path.supports))
+    assert len(upper.get_lines()) == 1 + chosen.size
+    np.testing.assert_array_equal(lower.get_lines()[0].get_ydata(), path.objectives)
+    np.testing.assert_array_equal(lower.get_lines()[1].get_ydata(), path.lower_bounds)
+    assert lower.get_xlabel() == "budget k"
+
+
+def test_path_on_given_axes(path):
+    _, axes = plt.subplots(1, 2)
+    display = ss.PathDisplay.from_path(path, ax=axes, standardized=False, linewidth=1.0)
+    assert list(display.ax_) == list(axes)
+
+
+def test_path_over_prices(data):
+    path = ss.l0_path(*data, mu=[1e-4, 1e-2, 1.0])
+    display = ss.PathDisplay.from_path(path)
+    assert display.ax_[1].get_xscale() == "log"
+
+
+def test_path_without_any_feature(data):
+    ss.PathDisplay.from_path(ss.l0_path(*data, mu=[10.0, 20.0]))
+
+
+def test_convergence(problem):
+    solution = ss.solve(problem)
+    display = ss.ConvergenceDisplay.from_solution(solution)
+    upper, lower = display.ax_.get_lines()
+    assert upper.get_ydata()[-1] == solution.objective
+    assert lower.get_ydata()[-1] == solution.lower_bound
+    assert (np.diff(display.seconds) >= 0.0).all()
+
+
+def test_from_estimator(problem):
+    fitted = SimpleNamespace(solution_=ss.solve(problem))
+    assert ss.ConvergenceDisplay.from_estimator(fitted).ax_ is not None
+    assert ss.ScreeningDisplay.from_estimator(fitted).ax_ is not None
+    assert ss.ScreeningDisplay.from_estimator(SimpleNamespace(screening_=ss.screen(problem))).ax_ is not None
+    for display in (ss.ConvergenceDisplay, ss.ScreeningDisplay):
+        with pytest.raises(ValueError, match="holds no solution"):
+            display.from_estimator(SimpleNamespace(solution_=None))
+
+
+def test_cv():
+    class Fitted:
+        cv_results_ = cv_results(split0_test_score=np.arange(6.0), split1_test_score=np.arange(6.0))
+        best_index_ = 5
+        scoring = "neg_log_loss"
+
+    display = ss.CVDisplay.from_estimator(Fitted())
+    assert display.ax_.get_ylabel() == "neg log loss (mean ± standard error)"
+    assert set(display.ax_.get_legend_handles_labels()[1]) == {"chosen", "gamma = 0.1", "gamma = 1"}
+    assert display.ax_.get_xlabel() == "budget k"
+
+
+def test_cv_from_plain_results():
+    display = ss.CVDisplay(cv_results()).plot()
+    assert "standard deviation" in display.ax_.get_ylabel()
+
+
+def test_cv_refuses_what_it_cannot_draw():
+    with pytest.raises(ValueError, match="cv_results lacks mean_test_score, std_test_score"):
+        ss.CVDisplay({"params": []})
+    with pytest.raises(ValueError, match="fit it first"):
+        ss.CVDisplay.from_estimator(object())
+    words = {"params": [{"a": "x"}, {"a": "y"}], "mean_test_score": [0, 1], "std_test_score": [0, 0]}
+    with pytest.raises(ValueError, match="no numeric parameter"):
+        ss.CVDisplay(words).plot()
+
+
+def test_without_matplotlib(monkeypatch, problem):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'safescreen\[plot\]'"):
+        ss.ScreeningDisplay.from_problem(problem)

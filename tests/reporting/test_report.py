@@ -1,0 +1,879 @@
+"""The report: says what is proved and no more, holds any names safely, and needs nothing but a browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from decimal import Decimal
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score, roc_curve
+
+import browser
+import safescreen as ss
+from problems import plain
+from safescreen.formatting import digits
+from safescreen.formatting.escaping import escaped, script_json, shortened
+from safescreen.reporting.charts import linear, logarithmic
+from safescreen.reporting.content import sentences
+from safescreen.reporting.content.features import deviations
+from safescreen.reporting.content.held_out import HeldOut, evaluated
+from safescreen.reporting.content.subject import subject_of
+from safescreen.reporting.sections.answer import training_losses
+from safescreen.search import TracePoint
+
+NASTY = [
+    "</script><script>window.hacked = 1</script>",
+    '"><img src=x onerror="window.hacked = 2">',
+    "<!-- <script> ]]> &lt;b&gt; &amp;",
+    "'single' \"double\" `back` ${window.hacked = 3} $title \\ \\u003c",
+    "line\u2028separator\u2029and\nnewline\ttab",
+    "\ud800 half a pair \x00 nul \x1b escape",
+    "\u202eright to left\u202c עברית 中文 🧬",
+    "x" * 5000,
+    "",
+    "__proto__",
+]
+VOID = {"meta", "link", "input", "br", "img", "hr"}
+needs_browser = pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium is installed")
+
+
+def data(m: int = 120, n: int = 12, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, n)) * np.linspace(0.5, 20.0, n) + 3.0
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X, np.where(z[:, :3] @ [1.5, -1.0, 0.8] + rng.logistic(size=m) > 0, "ill", "healthy")
+
+
+def solved(n: int = 12, **options) -> ss.Solution:
+    X, y = data(n=n)
+    given = {"k": 3, "gamma": 5.0, "fit_intercept": True, "standardize": True, **options}
+    return ss.solve(ss.Problem(X, y, **given))
+
+
+class Page(HTMLParser):
+    """A page taken apart: tags with attributes, what is inside scripts, and whether all tags are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.scripts: list[str] = []
+        self.stack: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.stack == []
+
+    def handle_starttag(self, tag, attributes):
+        names = [name for name, _ in attributes]
+        assert len(names) == len(set(names)), f"attributes of {tag} twice"
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.stack, f"</{tag}> without a start"
+        assert self.stack.pop() == tag
+
+    def handle_data(self, text):
+        inside = self.stack[-1] if self.stack else ""
+        if inside != "style":
+            (self.scripts if inside == "script" else self.texts).append(text)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+    @property
+    def data(self) -> dict:
+        return json.loads(self.scripts[0])
+
+
+@pytest.fixture(scope="module")
+def solution() -> ss.Solution:
+    return solved()
+
+
+@pytest.fixture(scope="module")
+def page(solution) -> Page:
+    return Page(ss.report(solution))
+
+
+@pytest.fixture(scope="module")
+def path() -> ss.L0Path:
+    X, y = data()
+    return ss.l0_path(X, y, k=range(1, 6), gamma=5.0)
+
+
+@pytest.fixture(scope="module")
+def nasty() -> str:
+    """A page whose names, labels and title are hostile."""
+    X, y = data(n=len(NASTY))
+    labels = np.where(y == "ill", NASTY[0], NASTY[1])
+    problem = ss.Problem(X, labels, k=9, gamma=5.0, fit_intercept=True, feature_names=NASTY, standardize=False)
+    return ss.report(ss.solve(problem), title=NASTY[0] + NASTY[5], test=(X, labels))
+
+
+@pytest.fixture(scope="module")
+def large() -> ss.Solution:
+    """30,000 features with names as in genomics."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 30_000))
+    y = np.where(X[:, 0] + X[:, 1] + 0.3 * rng.standard_normal(40) > 0, 1, 0)
+    names = [f"ENSG{rng.integers(10**10):011d}_{j}_at" for j in range(30_000)]
+    return ss.solve(
+        plain(X, y, mu=0.02, gamma=2.0, feature_names=names),
+        node_limit=200,
+    )
+
+
+# -- the function ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", ["safescreen.reporting", "safescreen.reporting.sections.features", "safescreen.cli"])
+def test_report_is_the_function_in_every_import_order(first):
+    code = f"import {first}, safescreen; from safescreen import report; assert safescreen.report is report; report(1)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "TypeError: result is a int, but must be a Solution" in done.stderr
+
+
+def test_writes_what_it_returns(solution, tmp_path):
+    target = tmp_path / "a report.html"
+    target.write_text("old")
+    text = ss.report(solution, target)
+    assert target.read_bytes() == text.encode("utf-8")
+    assert os.listdir(tmp_path) == [target.name]
+
+
+def test_a_failed_write_leaves_the_old_page(solution, tmp_path, monkeypatch):
+    target = tmp_path / "report.html"
+    target.write_text("old")
+
+    def broken(_: int) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(OSError, match="disk full"):
+        ss.report(solution, target)
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == [target.name]
+
+
+def test_same_result_same_page(solution, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    text = ss.report(solution)
+    assert text == ss.report(solution)
+    assert "1 January 1970" in text
+
+
+def test_wrong_results():
+    with pytest.raises(TypeError, match="result is a list, but must be a Solution"):
+        ss.report([])
+    with pytest.raises(NotFittedError):
+        ss.report(ss.L0LogisticRegression())
+    X, y = data()
+    model = ss.L0LogisticRegressionCV(k=[2], cv=2, refit=False).fit(X, y)
+    with pytest.raises(NotFittedError):
+        ss.report(model)
+
+
+def test_loaded_estimators_have_no_data_to_report(tmp_path):
+    X, y = data()
+    ss.save_model(ss.L0LogisticRegression(k=2).fit(X, y), tmp_path / "model.json")
+    with pytest.raises(ValueError, match="was copied or loaded"):
+        ss.report(ss.load_model(tmp_path / "model.json"))
+
+
+# -- complete in itself, and safe --------------------------------------------------------------------------
+
+
+def test_loads_nothing(page):
+    for tag, attributes in page.tags:
+        assert "src" not in attributes
+        assert tag not in ("iframe", "object", "embed", "base", "form")
+        assert not any(name.startswith("on") for name in attributes)
+        target = attributes.get("href") or "#"
+        if tag == "a":
+            assert target == "https://arxiv.org/abs/2202.00467"
+        else:
+            assert target in ("#", "data:,")
+    style = ss.report(solved()).split("<style>")[1].split("</style>")[0]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_only_its_own_script_may_run(page):
+    policy = next(a["content"] for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
+    digest = base64.b64encode(hashlib.sha256(page.scripts[1].encode()).digest()).decode()
+    assert policy.startswith("default-src 'none';")
+    assert f"script-src 'sha256-{digest}';" in policy
+
+
+def test_hostile_names_stay_text(nasty):
+    page = Page(nasty)
+    assert [tag for tag, _ in page.tags].count("script") == 2
+    assert "img" not in {tag for tag, _ in page.tags}
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+    assert nasty.encode("utf-8")
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", nasty)
+    names = page.data["names"]
+    assert names[0] == NASTY[0]
+    assert names[4] == NASTY[4]
+    assert names[5] == "\ufffd half a pair \ufffd nul \ufffd escape"
+    assert len(names[7]) == page.data["shortened"] == 200
+    assert "</script" not in page.scripts[0]
+    assert NASTY[1] in page.text
+
+
+@given(st.text(st.characters(codec=None, exclude_categories=[])))
+def test_escaping_keeps_any_text_inside(text):
+    page = Page(f'<p title="{escaped(text)}">{escaped(text)}</p><script>{script_json([text])}</script>')
+    assert [tag for tag, _ in page.tags] == ["p", "script"]
+    assert "<" not in script_json([text])
+    restored = json.loads(script_json([text]))[0]
+    assert restored == re.sub("[\ud800-\udfff]", "\ufffd", text)
+    assert script_json([text]).encode("utf-8")
+
+
+@given(st.text(), st.integers(1, 30))
+def test_shortened_names_keep_their_ends(name, length):
+    short = shortened(name, length)
+    assert len(short) <= length
+    if short != name:
+        start, _, end = short.partition("…")
+        assert name.startswith(start)
+        assert name.endswith(end)
+
+
+@pytest.mark.parametrize("kind", ["usual", "none", "long", "wide", "hostile"])
+def test_size_for_30000_features(large, kind):
+    solution = large
+    if kind != "usual":
+        problem = large.problem.with_parameters()
+        names = {
+            "none": None,
+            "long": np.array([f"{'a very long name ' * 12}{j}" for j in range(30_000)], dtype=object),
+            "hostile": np.array([f"{'<' * 100}{j}" for j in range(30_000)], dtype=object),
+            "wide": np.array(
+                [f"基因表达水平测量值编号{j}的对数标准化结果与其他说明文字" for j in range(30_000)], dtype=object
+            ),
+        }[kind]
+        vars(problem).update(feature_names=names)
+        solution = replace(large, problem=problem)
+    text = ss.report(solution)
+    assert len(text.encode()) < 2_000_000
+    found = Page(text).data
+    assert found["count"] == len(found["codes"]) == len(found["margins"]) == 30_000
+    if kind == "long":
+        assert found["shortened"] < 200
+        assert len(set(found["names"])) == 30_000  # their ends tell them apart
+
+
+# -- what it says ------------------------------------------------------------------------------------------
+
+
+def test_question_and_answer(page, solution):
+    assert "Which 3 or fewer of 12 features predict best whether a sample is “ill” rather than “healthy”?" in page.text
+    assert "The answer: 3 features" in page.text
+    assert "Proved optimal" in page.text
+    assert "Among all logistic models with at most 3 of 12 features, this one is optimal up to" in page.text
+    assert "Not proved" not in page.text
+    assert solution.status == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("time_limit", "The search stopped at its time limit"),
+        ("node_limit", "The search stopped at its limit on nodes"),
+        ("interrupted", "The search was interrupted"),
+        ("numerical_limit", "double precision cannot express as small a gap"),
+    ],
+)
+def test_unfinished_searches_claim_no_more_than_is_proved(solution, status, words):
+    text = Page(ss.report(replace(solution, status=status, lower_bound=0.75 * solution.objective))).text
+    assert "Best model found, not proved optimal" in text
+    assert words in text
+    assert "Not proved: that this choice of features is the best one." in text
+    assert "Proved optimal" not in text
+    assert "this one is optimal" not in text
+    assert "(25 %)" in text
+
+
+def test_coefficients_and_odds_ratios(page, solution):
+    spread = solution.problem.design.scales
+    for j in solution.support:
+        effect = solution.coef[j] * spread[j]
+        assert f"x{j}" in page.text
+        assert digits.signed(effect) in page.text
+        assert digits.padded(math.exp(effect)) in page.text
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csc_array])
+def test_standard_deviations_without_standardisation(storage):
+    X, y = data()
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, y.size)
+    features = np.array([0, 3, 11])
+    expected = np.sqrt(np.cov(X[:, features].T, aweights=weights, ddof=0).diagonal())
+    for standardize in (False, True):
+        problem = ss.Problem(storage(X), y, k=2, sample_weight=weights, standardize=standardize, fit_intercept=False)
+        assert deviations(problem, features) == pytest.approx(expected)
+    assert deviations(problem, np.empty(0, np.int64)).size == 0
+
+
+def test_training_loss(solution):
+    X, y = data()
+    log_odds = X @ solution.coef + solution.intercept
+    loss, null = training_losses(solution)
+    assert loss == pytest.approx(log_loss(y == "ill", 1.0 / (1.0 + np.exp(-log_odds))), abs=1e-9)
+    share = np.mean(y == "ill")
+    assert null == pytest.approx(log_loss(y == "ill", np.full(y.size, share)))
+
+
+def test_features_match_the_screening(page, solution):
+    found, screening = page.data, solution.screening
+    assert [j for j in range(12) if found["codes"][j] == "o"] == screening.excluded.tolist()
+    assert [j for j in range(12) if found["codes"][j] == "i"] == screening.included.tolist()
+    assert [j for j in range(12) if found["codes"][j] == "u"] == screening.undecided.tolist()
+    assert found["margins"] == pytest.approx(screening.margin.tolist(), rel=2e-3)
+    assert all(shown <= true for shown, true in zip(found["margins"], screening.margin, strict=True))
+    assert found["support"] == solution.support.tolist()
+    assert found["names"] is None
+
+
+def test_decisions_of_the_user():
+    X, y = data()
+    X[:, 5] = 7.0
+    problem = ss.Problem(X, y, k=3, gamma=5.0, standardize=True, include=[8], exclude=[1, 2], fit_intercept=False)
+    page = Page(ss.report(ss.solve(problem)))
+    codes = page.data["codes"]
+    assert (codes[8], codes[1], codes[2], codes[5]) == ("r", "f", "f", "c")
+    assert [page.data["margins"][j] for j in (1, 2, 5, 8)] == [None] * 4
+    assert "1 was required by the user, 2 were excluded by the user, 1 was left out for being constant" in page.text
+    assert "with the 1 required feature and none of the 2 excluded features" in page.text
+
+
+def test_a_budget_used_up_leaves_no_margin():
+    page = Page(ss.report(solved(k=2, include=[0, 1])))
+    assert page.data["codes"] == "rr" + "o" * 10
+    assert page.data["margins"] == [None] * 12
+
+
+def test_without_screening():
+    X, y = data()
+    solution = ss.solve(ss.Problem(X, y, k=3, gamma=5.0, standardize=True, fit_intercept=False), screening="none")
+    page = Page(ss.report(solution))
+    assert page.data["codes"] == "n" * 12
+    assert "Screening was switched off" in page.text
+    assert "ruled out" not in page.text.lower()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"k": 1}, "Which one of 12 features predicts best whether"),
+        ({"k": None, "mu": 0.01}, "Which of 12 features, each at a price of 0.01, predict best"),
+        ({"k": 2, "mu": 0.001}, "Which of 12 features, at most 2, each at a price of 0.001, predict best"),
+        ({"k": 12}, "How do 12 features, all of them allowed, predict best"),
+        ({"k": None, "mu": 10.0}, "The best model uses no feature"),
+        ({"k": None, "mu": 10.0, "fit_intercept": False}, "there is no intercept"),
+        ({"standardize": False}, "Features were used in their own units"),
+    ],
+)
+def test_kinds_of_problems(options, words):
+    assert words in Page(ss.report(solved(**options))).text
+
+
+def test_a_single_feature_and_few_samples():
+    solution = ss.solve(ss.Problem([[0.0], [1.0], [2.0]], [0, 1, 1], k=1, fit_intercept=True, standardize=False))
+    page = Page(ss.report(solution, test=([[0.5]], [1])))
+    assert page.data["count"] == 1
+    assert "With one class only there is no ROC curve." in page.text
+
+
+def test_zero_gap_and_close_calls():
+    exact = replace(solved(), lower_bound=solved().objective)
+    assert "this one is optimal up to 0 %" in Page(ss.report(exact)).text
+
+
+@given(st.floats(1e-300, 1e300), st.integers(1, 8))
+def test_rounding_is_honest(value, size):
+    assert _number(digits.below(value, size)) <= Decimal(value) <= _number(digits.above(value, size))
+    assert _number(digits.below(-value, size)) <= Decimal(-value) <= _number(digits.above(-value, size))
+    assert float(_number(digits.nearest(value, 8))) == pytest.approx(value, rel=1e-7)
+    assert _number(digits.padded(value, 8)) == _number(digits.nearest(value, 8))
+
+
+@given(st.floats(1e-3, 1.0), st.floats(0.0, 1.0))
+def test_differences_and_gaps_are_never_understated(upper, share):
+    lower = upper * share
+    assert _number(digits.difference_above(upper, lower)) >= Decimal(upper) - Decimal(lower)
+    gap = (upper - lower) / upper
+    assert _number(digits.percent_above(gap).removesuffix("\u00a0%")) >= 100 * Decimal(gap)
+
+
+@given(st.lists(st.floats(-1e6, 1e6).filter(lambda x: x == 0.0 or abs(x) > 1e-250), min_size=1))
+def test_embedded_numbers_are_rounded_down(values):
+    compact = digits.compact_below(np.array(values))
+    for shown, true in zip(compact, values, strict=True):
+        assert shown <= true * (1.0 + math.copysign(1e-15, true))
+        assert shown == pytest.approx(true, rel=1.1e-3)
+        assert len(f"{shown:.4g}") >= len(f"{shown:.17g}") or float(f"{shown:.4g}") == shown
+
+
+def _number(text: str) -> Decimal:
+    """What a reader reads."""
+    plain = text.replace(",", "").replace("−", "-").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+    return Decimal(re.sub("×10(.+)", r"e\1", plain))
+
+
+def test_shares_of_counts():
+    assert digits.percent_of(29_999, 30_000) == "99.9\u00a0%"
+    assert digits.percent_of(1, 30_000) == "0.1\u00a0%"
+    assert (digits.percent_of(0, 5), digits.percent_of(5, 5)) == ("0\u00a0%", "100\u00a0%")
+
+
+@pytest.mark.parametrize(
+    ("axis", "labels"),
+    [
+        (linear("", -0.09, 0.0), ["−0.08", "−0.06", "−0.04", "−0.02", "0.00"]),
+        (linear("", 0.0, 0.14), ["0.000", "0.025", "0.050", "0.075", "0.100", "0.125"]),
+        (linear("", 1, 10, 12, whole=True), [str(i) for i in range(1, 11)]),
+        (linear("", 1, 2, 12, whole=True), ["1", "2"]),
+        (logarithmic("", 1e-3, 1e-1), ["0.001", "0.003", "0.01", "0.03", "0.1"]),
+        (logarithmic("", 1e-6, 10.0), ["1×10⁻⁶", "0.0001", "0.01", "1"]),
+    ],
+)
+def test_axes_have_round_labels(axis, labels):
+    assert list(axis.labels) == labels
+    places = [axis.place(tick) for tick in axis.ticks]
+    assert places == sorted(places)
+    assert places[0] >= -1e-9
+    assert places[-1] <= 1.0 + 1e-9
+
+
+@given(st.floats(-1e9, 1e9), st.floats(0.0, 1e9))
+def test_axes_of_any_range(low, width):
+    axis = linear("", low, low + width)
+    assert 2 <= len(axis.ticks) <= 8
+    assert axis.low <= low <= axis.high
+
+
+# -- held-out data -------------------------------------------------------------------------------------------
+
+
+def test_scores_against_scikit_learn(solution):
+    X, y = data(seed=3, m=200)
+    held_out = evaluated(solution, (X, y))
+    positive, probability = y == "ill", held_out.probability
+    assert held_out.log_loss == pytest.approx(log_loss(positive, probability))
+    assert held_out.brier == pytest.approx(brier_score_loss(positive, probability))
+    assert held_out.accuracy == np.mean((probability > 0.5) == positive)
+    assert held_out.auc == pytest.approx(roc_auc_score(positive, probability))
+    false, true, _ = roc_curve(positive, held_out.log_odds, drop_intermediate=False)
+    assert held_out.roc() == (pytest.approx(false), pytest.approx(true))
+
+
+def test_area_with_ties_and_its_interval():
+    rng = np.random.default_rng(5)
+    positive = rng.random(60) < 0.4
+    score = np.round(rng.standard_normal(60) + positive, 0)
+    held_out = HeldOut(score, positive, 0.5)
+    area, (low, high) = held_out.auc, held_out.auc_interval()
+    assert area == pytest.approx(roc_auc_score(positive, score))
+    wins = (score[positive][:, None] > score[~positive]) + 0.5 * (score[positive][:, None] == score[~positive])
+    variance = wins.mean(axis=1).var(ddof=1) / positive.sum() + wins.mean(axis=0).var(ddof=1) / (~positive).sum()
+    error = 1.959964 * math.sqrt(variance) / (area * (1 - area))
+    logit = [math.log(p / (1 - p)) for p in (low, area, high)]
+    assert np.diff(logit) == pytest.approx([error, error], rel=1e-5)
+
+
+def test_calibration_covers_every_sample_once():
+    rng = np.random.default_rng(0)
+    score = np.round(3 * rng.standard_normal(173), 1)
+    held_out = HeldOut(score, rng.random(173) < 1 / (1 + np.exp(-score)), 0.5)
+    bins = held_out.calibration()
+    assert sum(group.size for group in bins) == 173
+    assert 5 <= len(bins) <= 10
+    assert [group.predicted for group in bins] == sorted(group.predicted for group in bins)
+    assert sum(group.size * group.observed for group in bins) == pytest.approx(held_out.positive.sum())
+    assert all(group.low <= group.observed <= group.high for group in bins)
+    constant = HeldOut(np.zeros(100), np.arange(100) < 30, 0.3).calibration()
+    assert [(group.size, group.predicted, group.observed) for group in constant] == [(100, 0.5, 0.3)]
+    assert (constant[0].low, constant[0].high) == pytest.approx((0.2189, 0.3958), abs=1e-4)  # Wilson's interval
+
+
+def test_held_out_section(solution):
+    X, y = data(seed=3, m=200)
+    page = Page(ss.report(solution, test=(X, y)))
+    assert f"200 samples that the model has not seen, {np.sum(y == 'ill')} of them “ill”." in page.text
+    assert {a.get("data-chart") for _, a in page.tags} >= {"roc", "calibration"}
+
+
+def test_held_out_forms_agree(solution):
+    pd = pytest.importorskip("pandas")
+    X, y = data(seed=3)
+    dense = evaluated(solution, (X, y)).log_odds
+    assert evaluated(solution, (sparse.csr_array(X), list(y))).log_odds == pytest.approx(dense)
+    assert evaluated(solution, (pd.DataFrame(X), pd.Series(y))).log_odds == pytest.approx(dense)
+    assert ss.solve(solution.problem).coef == pytest.approx(solution.coef)
+
+
+def test_wrong_held_out_data(solution):
+    pd = pytest.importorskip("pandas")
+    X, y = data()
+    named = ss.L0LogisticRegression(k=2).fit(pd.DataFrame(X).add_prefix("gene"), y)
+    with pytest.raises(TypeError, match=r"test is a ndarray, but must be a pair \(X, y\)"):
+        ss.report(solution, test=X)
+    with pytest.raises(ValueError, match="test has 11 features, but the model was fitted to 12"):
+        ss.report(solution, test=(X[:, :11], y))
+    with pytest.raises(ValueError, match="test has 120 rows in X, but 119 labels in y"):
+        ss.report(solution, test=(X, y[:-1]))
+    with pytest.raises(ValueError, match="test has the label 'dead' in y, but the model knows 'healthy' and 'ill'"):
+        ss.report(solution, test=(X, ["dead", *y[1:]]))
+    with pytest.raises(ValueError, match="test has 'gene1' as column 0, but the model was fitted to 'gene0' there"):
+        ss.report(named, test=(pd.DataFrame(X[:, ::-1], columns=[f"gene{(i + 1) % 12}" for i in range(12)]), y))
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        ss.report(solution, test=(np.full_like(X, np.nan), y))
+
+
+# -- paths, cross-validation, estimators -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values", [{"k": [4, 1, 2]}, {"mu": [1e-3, 0.3, 1e-2], "k": 4}, {"gamma": [0.1, 10.0], "k": 2}]
+)
+def test_paths(values):
+    X, y = data()
+    path = ss.l0_path(X, y, **{"gamma": 5.0, **values})
+    page = Page(ss.report(path, test=data(seed=2)))
+    assert f"The path: {len(path)} models" in page.text
+    assert f"All {len(path)} models are proved optimal" in page.text
+    assert {a.get("data-chart") for _, a in page.tags} >= {"path", "scores", "entries"}
+    focus = max(path, key=lambda one: (one.support.size, one.problem.gamma))
+    assert page.data["support"] == focus.support.tolist()
+    times = dict(zip(page.data["models"]["features"], page.data["models"]["times"], strict=True))
+    assert times == {j: sum(j in one.support for one in path) for j in times}
+    for one in path:
+        assert digits.above(one.objective, 5, padded=True) in page.text
+
+
+def test_path_with_open_points(path):
+    solutions = (*path.solutions[:-1], replace(path[-1], status="time_limit", lower_bound=path[-1].objective / 2))
+    text = Page(ss.report(replace(path, solutions=solutions))).text
+    assert "4 of 5 models are proved optimal" in text
+    assert "the worst with a gap of 50 %" in text
+    assert "Best model found, not proved optimal" in text
+
+
+def test_path_of_one_point_and_of_empty_models():
+    X, y = data()
+    assert "The path: 1 model" in Page(ss.report(ss.l0_path(X, y, k=[2]))).text
+    assert "The best model uses no feature" in Page(ss.report(ss.l0_path(X, y, mu=[50.0, 20.0]))).text
+
+
+@pytest.mark.parametrize("grid", [{"k": [1, 2, 3]}, {"mu": [1e-3, 1e-2]}, {"k": [2]}])
+@pytest.mark.parametrize("gamma", [3.0, [0.5, 5.0]])
+def test_cross_validation(grid, gamma):
+    X, y = data()
+    model = ss.L0LogisticRegressionCV(**grid, gamma=gamma, cv=3, scoring="roc_auc").fit(X, y)
+    page = Page(ss.report(model, test=(X, y)))
+    assert f"Cross-validation with 3 folds compared {len(model.cv_results_['params'])} candidate" in page.text
+    assert "the choice itself rests on the data and is not proved" in page.text
+    varied = len(model.cv_results_["params"]) > 1
+    assert ("crossvalidation" in {a.get("data-chart") for _, a in page.tags}) == varied
+    assert "L0LogisticRegressionCV" in page.text
+
+
+def test_cross_validation_with_failed_folds():
+    X, y = data()
+
+    def undefined(*_):
+        return math.nan
+
+    model = ss.L0LogisticRegressionCV(k=[1, 2], cv=2, scoring=undefined).fit(X, y)
+    assert "Cross-validation with 2 folds" in Page(ss.report(model)).text
+
+
+def test_estimator_parameters_are_shown():
+    X, y = data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ss.L0LogisticRegression(k=2, class_weight={"ill": 2.0, "healthy": 1.0}).fit(X, y)
+    text = Page(ss.report(model)).text
+    assert "class_weight {'ill': 2.0, 'healthy': 1.0}" in text
+    assert "weighted mean log-loss" in text
+    assert f"safescreen {ss.__version__}" in text
+    assert f"numpy {np.__version__}" in text
+
+
+# -- proofs --------------------------------------------------------------------------------------------------
+
+
+def write_proof(file: Path, header: object) -> None:
+    np.savez(file, header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
+
+
+def test_proof(solution, tmp_path):
+    file = tmp_path / "my proof.npz"
+    fingerprint = {"matrix": "a1" * 32, "labels": "b2" * 32, "weights": "c3" * 32}
+    write_proof(file, {"fingerprint": fingerprint, "claims": {"objective": solution.objective, "<b>": NASTY[0]}})
+    page = Page(ss.report(solution, proof=file))
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in page.text
+    assert all(digest in page.text for digest in fingerprint.values())
+    assert "safescreen verify 'my proof.npz' data.csv --target label" in page.text
+    assert "ss.verify('my proof.npz', X, y)" in page.text
+    assert "<b>" in page.text
+    assert NASTY[0] in page.text
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nonsense", b"just text"])
+def test_files_that_are_no_proofs(solution, tmp_path, content):
+    file = tmp_path / "proof.npz"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match="which is no proof file"):
+        ss.report(solution, proof=file)
+
+
+@pytest.mark.parametrize("header", [[], {"claims": {}}, {"fingerprint": 3, "claims": {}}])
+def test_proofs_with_wrong_headers(solution, tmp_path, header):
+    write_proof(tmp_path / "proof.npz", header)
+    with pytest.raises(ValueError, match="which is no proof file"):
+        ss.report(solution, proof=tmp_path / "proof.npz")
+
+
+def test_proofs_of_other_models(solution, path, tmp_path):
+    file = tmp_path / "proof.npz"
+    write_proof(file, {"fingerprint": {}, "claims": {"objective": path[1].objective}})
+    with pytest.raises(
+        ValueError, match=r"proof is 'proof.npz', which claims an objective of .* but that of the result"
+    ):
+        ss.report(solution, proof=file)
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in ss.report(path, proof=file)
+
+
+def test_missing_proof(solution, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        ss.report(solution, proof=tmp_path / "nowhere.npz")
+
+
+# -- notebooks -----------------------------------------------------------------------------------------------
+
+
+def test_cards(path):
+    X, y = data(n=len(NASTY))
+    problem = ss.Problem(
+        X, y, k=9, mu=1e-4, gamma=5.0, standardize=True, feature_names=NASTY, exclude=[3], fit_intercept=False
+    )
+    solution = ss.solve(problem)
+    cards = {
+        "ridge γ 5": problem,
+        "proved lower bound": ss.relax(problem),
+        "Screening:": ss.screen(problem),
+        "Solution: proved optimal": solution,
+        "not proved optimal (time_limit)": replace(solution, status="time_limit"),
+        "Path: 5 of 5 models proved optimal": path,
+    }
+    for words_, thing in cards.items():
+        card = Page(thing._repr_html_())
+        assert words_ in card.text
+        assert {tag for tag, _ in card.tags} <= {"div", "strong", "span", "table", "thead", "tbody", "tr", "th", "td"}
+        assert len(thing._repr_html_()) < 10_000
+
+
+def test_words_are_about_the_right_subject(path):
+    assert subject_of(path).solution is path[-1]
+    assert sentences.title(subject_of(path)) == "The best 1 to 5 of 12 features"
+    assert sentences.title(subject_of(path[1])) == "The best 2 of 12 features"
+
+
+# -- in a browser ----------------------------------------------------------------------------------------------
+
+NAMES = "[...document.querySelectorAll('#explorer tbody th')].map(cell => cell.textContent)"
+FEATURES = "[...document.querySelectorAll('#explorer tbody tr')].map(row => Number(row.dataset.feature))"
+SHOWN = "document.getElementById('shown').textContent"
+
+
+def click(selector: str) -> str:
+    return f"document.querySelector({selector!r}).click()"
+
+
+def search(text: str) -> str:
+    return (
+        f"(() => {{ const box = document.getElementById('needle'); box.value = {json.dumps(text)};"
+        " box.dispatchEvent(new Event('input')); })()"
+    )
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    if browser.CHROMIUM is None:
+        pytest.skip("no Chromium is installed")
+    with browser.Browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def large_file(large, tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("pages") / "large.html"
+    ss.report(large, file)
+    return file
+
+
+@pytest.fixture(scope="module")
+def full_file(path, tmp_path_factory) -> Path:
+    """A page with all charts but cross-validation's, bounds over time included."""
+    X, y = data()
+    file = tmp_path_factory.mktemp("pages") / "full.html"
+    trace = [TracePoint(0.01 * i, i, 0.3 + 0.01 * i, 0.5 - 0.005 * i) for i in range(1, 9)]
+    last = replace(path[-1], nodes=8, trace=trace)
+    ss.report(replace(path, solutions=(*path.solutions[:-1], last)), file, test=(X, y))
+    return file
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, False), (1280, True)])
+def test_opens_quietly_and_fits(chromium, full_file, width, dark):
+    chromium.open(full_file, width, dark=dark)
+    assert chromium.complaints() == []
+    assert chromium.requests() == [full_file.resolve().as_uri()]
+    assert chromium.run("document.documentElement.scrollWidth") <= width
+    paper = chromium.run("getComputedStyle(document.body).backgroundColor")
+    brightness = sum(map(int, re.findall(r"\d+", paper)[:3])) / 3
+    assert (brightness < 60) == dark
+
+
+@needs_browser
+def test_charts_are_drawn_inside_their_frames(chromium, full_file):
+    chromium.open(full_file)
+    charts = chromium.run("""[...document.querySelectorAll('.chart')].map(chart => {
+        const frame = chart.querySelector('svg').getBoundingClientRect();
+        const marks = [...chart.querySelectorAll('svg path:not(.grid)')].map(path => path.getBoundingClientRect());
+        return {name: chart.dataset.chart, width: frame.width, height: frame.height, marks: marks.length,
+                inside: marks.every(m => m.left > frame.left - 9 && m.right < frame.right + 9 &&
+                                         m.top > frame.top - 9 && m.bottom < frame.bottom + 9)};
+    })""")
+    assert {chart["name"] for chart in charts} == {"path", "scores", "margins", "bounds", "roc", "calibration"}
+    for chart in charts:
+        assert chart["width"] > 250
+        assert chart["height"] >= 200
+        assert chart["marks"] > 0
+        assert chart["inside"]
+    assert chromium.run("document.querySelectorAll('.matrix td.plus, .matrix td.minus').length") == 1 + 2 + 3 + 4 + 5
+
+
+@needs_browser
+def test_cross_validation_chart(chromium, tmp_path):
+    X, y = data()
+    model = ss.L0LogisticRegressionCV(k=[1, 2, 3], gamma=[0.5, 5.0], cv=3).fit(X, y)
+    ss.report(model, tmp_path / "cv.html")
+    chromium.open(tmp_path / "cv.html")
+    assert chromium.complaints() == []
+    assert chromium.run("document.querySelectorAll('[data-chart=crossvalidation] .dot').length") == 6 + 1
+
+
+@needs_browser
+def test_table_sorts(chromium, large_file, large):
+    chromium.open(large_file)
+    assert chromium.complaints() == []
+    margin = large.screening.margin
+    first = chromium.run(FEATURES)
+    assert set(first[: large.support.size]) == set(large.support.tolist())
+    fallback = re.findall(
+        r'<tr><td class="number">(\d+)</td><th', large_file.read_text(encoding="utf-8").split("<noscript>")[1]
+    )
+    assert first == [int(j) for j in fallback[:25]]
+    chromium.run(click("[data-key=margin] button"))
+    falling = chromium.run(FEATURES)
+    assert margin[falling[0]] == pytest.approx(margin.max(), rel=1e-3)
+    chromium.run(click("[data-key=margin] button"))
+    rising = chromium.run(FEATURES)
+    assert margin[rising[0]] == pytest.approx(margin.min(), rel=1e-3)
+    assert chromium.run("document.querySelector('[data-key=margin]').getAttribute('aria-sort')") == "ascending"
+    chromium.run(click("[data-key=column] button"))
+    assert chromium.run(FEATURES) == list(range(25))
+    chromium.run(click("[data-key=name] button"))
+    names = chromium.run(NAMES)
+    assert names[0] == min(large.problem.feature_names)
+    for key in ("effect", "decision", "share"):
+        chromium.run(click(f"[data-key={key}] button"))
+        assert len(chromium.run(FEATURES)) == 25
+    assert chromium.complaints() == []
+
+
+@needs_browser
+def test_table_filters_and_pages(chromium, large_file, large):
+    chromium.open(large_file)
+    assert chromium.run(SHOWN) == "1–25 of 30,000"
+    chromium.run(click("[data-turn='1']"))
+    assert chromium.run(SHOWN) == "26–50 of 30,000"
+    name = large.problem.feature_names[12_345]
+    chromium.run(search(name[4:12].lower()))
+    assert chromium.run(NAMES) == [name]
+    assert chromium.run(SHOWN) == "1–1 of 1"
+    chromium.run(search("12345"))
+    assert 12_345 in chromium.run(FEATURES)
+    chromium.run(search("no such feature"))
+    assert "No feature matches." in chromium.run("document.querySelector('#explorer tbody').textContent")
+    chromium.run(search(""))
+    chromium.run(click("[data-group=model]"))
+    assert set(chromium.run(FEATURES)) == set(large.support.tolist())
+    chromium.run(click("[data-group=out]"))
+    assert chromium.run(SHOWN) == f"1–25 of {large.screening.excluded.size:,}"
+    assert chromium.complaints() == []
+
+
+@needs_browser
+def test_hostile_names_in_the_browser(chromium, nasty, tmp_path):
+    (tmp_path / "nasty.html").write_text(nasty, encoding="utf-8")
+    for width in (1280, 390):
+        chromium.open(tmp_path / "nasty.html", width)
+        assert chromium.complaints() == []
+        assert chromium.requests() == [(tmp_path / "nasty.html").as_uri()]
+        assert chromium.run("window.hacked") is None
+        shown = chromium.run(NAMES)
+        assert {NASTY[0], NASTY[1], NASTY[2], NASTY[3], NASTY[4], NASTY[6]} <= set(shown)
+        assert chromium.run("document.documentElement.scrollWidth") <= width
+    chromium.run(search("</script>"))
+    assert chromium.run(NAMES) == [NASTY[0]]
+
+
+@needs_browser
+def test_without_scripts(chromium, large_file):
+    chromium.open(large_file, scripts=False)
+    try:
+        chromium.call("Emulation.setScriptExecutionDisabled", value=False)  # for the questions below
+        assert chromium.run("document.querySelectorAll('noscript table tbody tr').length") == 50
+        assert chromium.run("document.getElementById('explorer').hidden")
+    finally:
+        chromium.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+@needs_browser
+def test_prints(chromium, full_file, tmp_path):
+    chromium.open(full_file, dark=True)
+    chromium.pdf(tmp_path / "page.pdf")
+    content = (tmp_path / "page.pdf").read_bytes()
+    assert content.startswith(b"%PDF")
+    assert 2 <= len(re.findall(rb"/Type /Page\b", content)) <= 12
+    chromium.call("Emulation.setEmulatedMedia", media="print", features=[])
+    assert chromium.run("getComputedStyle(document.querySelector('.controls')).display") == "none"
+    assert chromium.run("getComputedStyle(document.documentElement).getPropertyValue('--ink')").strip() == "#1d2226"
