@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
@@ -29,7 +29,7 @@ import numpy.typing as npt
 from safescreen.problem import Problem
 from safescreen.problem.terms import Features
 from safescreen.problem.validation import check_budget, check_gamma, check_price
-from safescreen.search import solve
+from safescreen.search import Settings, solve
 from safescreen.search.solution import Moment, Solution, relative_gap
 from safescreen.status import Status
 
@@ -261,17 +261,8 @@ def l0_path(
         problem = _with_values(X, fixed, {"y": y, **details})
     else:
         problem = Problem(X, y, **fixed, **_given(details))
-    solutions = solve_along(
-        problem,
-        name,
-        values,
-        rel_gap=rel_gap,
-        time_limit=time_limit,
-        n_threads=n_threads,
-        node_limit=node_limit,
-        screening=screening,
-        progress=progress,
-    )
+    settings = Settings(rel_gap, time_limit, node_limit, screening, n_threads)
+    solutions = solve_along(problem, name, values, settings, progress=progress)
     return L0Path(name, np.array(values), tuple(solutions))
 
 
@@ -292,12 +283,8 @@ def solve_along(
     problem: Problem,
     name: str,
     values: Sequence[Any],
+    settings: Settings,
     *,
-    rel_gap: float,
-    time_limit: float | None,
-    n_threads: int,
-    node_limit: int | None = None,
-    screening: str = "nodes",
     starts: Sequence[Solution] | None = None,
     progress: bool = False,
 ) -> list[Solution]:
@@ -311,8 +298,8 @@ def solve_along(
         The parameter that varies.
     values : sequence
         Its values.
-    rel_gap, time_limit, n_threads, node_limit, screening
-        As for :func:`l0_path`.
+    settings : Settings
+        How far each search goes.
     starts : sequence of Solution, optional
         A model per value to start from, where there are some from another path; otherwise each point starts from its
         neighbour on this one.
@@ -327,23 +314,20 @@ def solve_along(
         known = implied_bounds(name, [*solved.values()], [values[j] for j in solved], [values[i]])[0]
         solution = solve(
             variant,
-            rel_gap=rel_gap,
-            time_limit=0.0 if interrupted else time_limit,
-            n_threads=n_threads,
-            node_limit=node_limit,
-            screening=screening,
+            **asdict(replace(settings, time_limit=0.0) if interrupted else settings),
             warm_start=neighbour if starts is None else starts[i],
             progress=progress,
-            callback=partial(_is_close, known=known, rel_gap=rel_gap),
+            callback=partial(_is_close, known=known, rel_gap=settings.rel_gap),
         )
-        solution = _with_bound(solution, known, rel_gap)
+        solution = _with_bound(solution, known, settings.rel_gap)
         interrupted = interrupted or solution.status == Status.INTERRUPTED
         if interrupted and solution.status == Status.TIME_LIMIT:
             solution = replace(solution, status=Status.INTERRUPTED)
         solved[i] = neighbour = solution
     solutions = [solved[i] for i in range(len(values))]
     known_bounds = implied_bounds(name, solutions, values, values)
-    return [_with_bound(solution, known, rel_gap) for solution, known in zip(solutions, known_bounds, strict=True)]
+    pairs = zip(solutions, known_bounds, strict=True)
+    return [_with_bound(solution, known, settings.rel_gap) for solution, known in pairs]
 
 
 def _is_close(moment: Moment, known: float, rel_gap: float) -> bool:

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score, roc_curve
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import browser
 import safescreen as ss
@@ -238,7 +238,7 @@ def test_hostile_names_stay_text(nasty):
     assert names[0] == NASTY[0]
     assert names[4] == NASTY[4]
     assert names[5] == "\ufffd half a pair \ufffd nul \ufffd escape"
-    assert len(names[7]) == page.data["shortened"] == 200
+    assert len(names[7]) == 200
     assert "</script" not in page.scripts[0]
     assert NASTY[1] in page.text
 
@@ -283,7 +283,7 @@ def test_size_for_30000_features(large, kind):
     found = Page(text).data
     assert found["count"] == len(found["codes"]) == len(found["margins"]) == 30_000
     if kind == "long":
-        assert found["shortened"] < 200
+        assert max(map(len, found["names"])) < 200
         assert len(set(found["names"])) == 30_000  # their ends tell them apart
 
 
@@ -486,10 +486,7 @@ def test_scores_against_scikit_learn(solution):
     positive, probability = y == "ill", held_out.probability
     assert held_out.log_loss == pytest.approx(log_loss(positive, probability))
     assert held_out.brier == pytest.approx(brier_score_loss(positive, probability))
-    assert held_out.accuracy == np.mean((probability > 0.5) == positive)
     assert held_out.auc == pytest.approx(roc_auc_score(positive, probability))
-    false, true, _ = roc_curve(positive, held_out.log_odds, drop_intermediate=False)
-    assert held_out.roc() == (pytest.approx(false), pytest.approx(true))
 
 
 def test_area_with_ties_and_its_interval():

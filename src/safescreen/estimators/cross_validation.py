@@ -36,7 +36,7 @@ from safescreen.problem.validation import (
     check_target,
     check_weights,
 )
-from safescreen.search.solution import Solution
+from safescreen.search import Settings, Solution
 from safescreen.status import Status
 
 Values = Sequence[Any] | npt.NDArray[Any]
@@ -366,6 +366,7 @@ def _run_fold(
 def _solve_grid(template: L0LogisticRegression, grid: _Grid, data: _Data) -> list[Solution]:
     """A path per ridge parameter, from strong to weak ridge, each starting from the one before."""
     problem = make_problem(clone(template), *data)
+    settings = Settings(**{name: getattr(template, name) for name in SEARCH})
     paths: dict[int, list[Solution]] = {}
     previous: list[Solution] | None = None
     for place in np.argsort(grid.gammas, kind="stable").tolist():
@@ -373,8 +374,8 @@ def _solve_grid(template: L0LogisticRegression, grid: _Grid, data: _Data) -> lis
             problem.with_parameters(gamma=grid.gammas[place]),
             grid.name,
             grid.values,
+            settings,
             starts=previous,
-            **{name: getattr(template, name) for name in SEARCH},
         )
         if any(solution.status == Status.INTERRUPTED for solution in previous):
             raise KeyboardInterrupt  # scores of searches cut short would make an arbitrary choice

@@ -6,7 +6,6 @@ the decimal arithmetic behind that is exact.
 
 from __future__ import annotations
 
-import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, localcontext
 
 import numpy as np
@@ -21,17 +20,17 @@ _SMALLEST, _LARGEST = -5, 6  # exponents of ten written out
 
 def nearest(value: float, digits: int = 4) -> str:
     """A number, rounded."""
-    return _rounded(Decimal(value), digits, ROUND_HALF_EVEN) if math.isfinite(value) else _not_finite(value)
+    return _rounded(Decimal(value), digits, ROUND_HALF_EVEN)
 
 
 def above(value: float, digits: int = 4, padded: bool = False) -> str:
     """A number, rounded up."""
-    return _rounded(Decimal(value), digits, ROUND_CEILING, padded) if math.isfinite(value) else _not_finite(value)
+    return _rounded(Decimal(value), digits, ROUND_CEILING, padded)
 
 
 def below(value: float, digits: int = 4, padded: bool = False) -> str:
     """A number, rounded down."""
-    return _rounded(Decimal(value), digits, ROUND_FLOOR, padded) if math.isfinite(value) else _not_finite(value)
+    return _rounded(Decimal(value), digits, ROUND_FLOOR, padded)
 
 
 def difference_above(upper: float, lower: float, digits: int = 2) -> str:
@@ -60,8 +59,6 @@ def percent_of(part: int, whole: int) -> str:
 
 def padded(value: float, digits: int = 3) -> str:
     """A number for a column: rounded, zeros at the end kept."""
-    if not math.isfinite(value):
-        return _not_finite(value)
     return _rounded(Decimal(value), digits, ROUND_HALF_EVEN, padded=True)
 
 
@@ -100,6 +97,8 @@ def compact_below(values: FloatArray, digits: int = 4) -> list[float | None]:
 
 
 def _rounded(value: Decimal, digits: int, rounding: str, padded: bool = False) -> str:
+    if not value.is_finite():
+        return "–" if value.is_nan() else "∞" if value > 0 else "−∞"
     if value == 0:
         return "0"
     with localcontext() as context:
@@ -118,7 +117,3 @@ def _tidy(text: str, padded: bool) -> str:
     """A proper minus sign, and no zeros at the end unless they are wanted."""
     text = text.rstrip("0").rstrip(".") if "." in text and not padded else text
     return text.replace("-", "−")
-
-
-def _not_finite(value: float) -> str:
-    return "–" if math.isnan(value) else "∞" if value > 0.0 else "−∞"

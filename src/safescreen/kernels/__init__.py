@@ -11,8 +11,8 @@ import numpy as np
 
 from safescreen.design.columns import Columns
 from safescreen.kernels.cache import announced, forget_stale_code, run_once
-from safescreen.kernels.dual_bound import Bound
-from safescreen.kernels.exploration import EXPLORE, RELAX, Explorer, Orders, make_explorer, make_shared, run
+from safescreen.kernels.dual_bound import NodeBound
+from safescreen.kernels.exploration import EXPLORE, RELAX, Exploration, Orders, make_exploration, make_shared, run
 from safescreen.kernels.goals import BEST_MODEL, Goal
 from safescreen.kernels.losses import LOGISTIC
 from safescreen.kernels.node import (
@@ -39,10 +39,10 @@ __all__ = [
     "LOGISTIC",
     "NEWTON",
     "OUT",
-    "Bound",
-    "Explorer",
+    "Exploration",
     "Goal",
     "Node",
+    "NodeBound",
     "Orders",
     "Relaxed",
     "Start",
@@ -63,11 +63,14 @@ _TINY = Subproblem(
 
 _NO_BOUNDS = (np.full(2, -np.inf), np.full(2, -np.inf))
 _NO_LOG = make_proof_log(0, 0, 2, 0, 1)
-_IDLE = make_explorer(_TINY, np.ones(2), make_open_nodes(8, 2, 2, 8), _NO_BOUNDS, make_shared(1.0), _NO_LOG)
-"""An explorer that has nothing to explore: relaxations need none, but the one entry point takes one."""
+_IDLE = make_exploration(_TINY, np.ones(2), make_open_nodes(8, 2, 2, 8), _NO_BOUNDS, make_shared(1.0), _NO_LOG)
+"""An exploration that has nothing to explore: relaxations need none, but the one entry point takes one."""
 
 _RESULTS = ("primal", "bound", "kth_gain", "next_gain", "level", "intercept")
-_results = itemgetter(*(PROGRESS.names.index(name) for name in _RESULTS))  # several times faster than by attribute
+_FIELDS = list(PROGRESS.fields or ())
+_results = itemgetter(*map(_FIELDS.index, _RESULTS))  # several times faster than by attribute
+    *(list(PROGRESS.fields or ()).index(name) for name in _RESULTS)
+)  # several times faster than by attribute
 _START, _TARGET = Start(0.1, 0.0, GRAM), Target(np.inf, 1e-3, 0.0)
 _ORDERS = Orders(Goal(BEST_MODEL, 1e-3), True, 4, 1000)
 
@@ -76,12 +79,12 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
     """Solve the relaxation of the node: see :func:`safescreen.kernels.node.relax`."""
     run(RELAX, _IDLE._replace(subproblem=subproblem, node=node), workspace, start, target, _ORDERS)
     primal, value, kth_gain, next_gain, level, intercept = _results(node.progress.item())
-    return Relaxed(primal, Bound(value, kth_gain, next_gain), level, intercept)
+    return Relaxed(primal, NodeBound(value, kth_gain, next_gain), level, intercept)
 
 
-def explore(explorer: Explorer, workspace: Workspace, orders: Orders) -> int:
+def explore(exploration: Exploration, workspace: Workspace, orders: Orders) -> int:
     """Work through open nodes: see :func:`safescreen.kernels.exploration.run`."""
-    return int(run(EXPLORE, explorer, workspace, _START, _TARGET, orders))
+    return int(run(EXPLORE, exploration, workspace, _START, _TARGET, orders))
 
 
 @run_once
@@ -98,5 +101,5 @@ def _tiny_search() -> None:
     relax(_TINY, node, workspace, _START, _TARGET)
     open_nodes = make_open_nodes(8, 2, 2, 8)
     add_root(open_nodes, node.status, node.x, (0.0, 0.1, 0.0))
-    explorer = make_explorer(_TINY, np.ones(2), open_nodes, _NO_BOUNDS, make_shared(1.0), _NO_LOG)
-    explore(explorer, workspace, _ORDERS)
+    exploration = make_exploration(_TINY, np.ones(2), open_nodes, _NO_BOUNDS, make_shared(1.0), _NO_LOG)
+    explore(exploration, workspace, _ORDERS)

@@ -1,24 +1,26 @@
 """The columns of a search: the one kernel file that knows dense from sparse."""
 
+from safescreen.arrays import FloatArray, IndexArray, StatusArray
+from safescreen.design.columns import Columns
 from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import IN
 from safescreen.kernels.vectors import add_multiple, dot, total
 
 
 @inlined
-def dot_column(columns, j, a):
+def dot_column(columns: Columns, j: int, a: FloatArray) -> float:
     """Inner product with a column that is held dense."""
     return dot(a, columns.dense[columns.slot[j]])
 
 
 @inlined
-def add_column(columns, j, factor, u):
+def add_column(columns: Columns, j: int, factor: float, u: FloatArray) -> None:
     """``u += factor * A^j`` for a column that is held dense."""
     add_multiple(u, factor, columns.dense[columns.slot[j]])
 
 
 @inlined
-def weigh_column(columns, j, weights, product):
+def weigh_column(columns: Columns, j: int, weights: FloatArray, product: FloatArray) -> None:
     """``product = weights * A^j`` for a column that is held dense."""
     column = columns.dense[columns.slot[j]]
     for i in range(product.size):
@@ -26,7 +28,7 @@ def weigh_column(columns, j, weights, product):
 
 
 @compiled
-def add_columns(columns, x, b, u):
+def add_columns(columns: Columns, x: FloatArray, b: float, u: FloatArray) -> None:
     """Set ``u = A x + b``."""
     for i in range(u.size):
         u[i] = b
@@ -36,7 +38,7 @@ def add_columns(columns, x, b, u):
 
 
 @compiled
-def correlate(columns, features, count, alpha, c):
+def correlate(columns: Columns, features: IndexArray, count: int, alpha: FloatArray, c: FloatArray) -> None:
     """Correlations of the listed features with the dual point, from whichever form a column is held in."""
     alpha_total = total(alpha)
     for i in range(count):
@@ -51,14 +53,14 @@ def correlate(columns, features, count, alpha, c):
 
 
 @inlined
-def reserved_slots(columns, k):
+def reserved_slots(columns: Columns, k: int) -> int:
     """Dense slots kept for features decided in, so that these always find one; none where every feature has room."""
     slots = columns.dense.shape[0]
     return 0 if slots >= columns.slot.size else min(k, slots // 4)
 
 
 @compiled
-def make_dense(columns, j, spared):
+def make_dense(columns: Columns, j: int, spared: int) -> bool:
     """Give a sparse column a dense slot; False when no more than ``spared`` slots are left."""
     if columns.slot[j] >= 0:
         return True
@@ -76,7 +78,7 @@ def make_dense(columns, j, spared):
 
 
 @compiled
-def make_decided_dense(columns, status):
+def make_decided_dense(columns: Columns, status: StatusArray) -> None:
     """Give every feature decided in its dense slot; the reserved ones are for them."""
     for j in range(status.size):
         if status[j] == IN:
@@ -84,14 +86,14 @@ def make_decided_dense(columns, status):
 
 
 @inlined
-def only_reserved_slots_left(columns, k):
+def only_reserved_slots_left(columns: Columns, k: int) -> bool:
     """Whether sparse columns have used up all the dense slots they may have."""
     reserved = reserved_slots(columns, k)
     return reserved > 0 and columns.in_use[0] + reserved >= columns.dense.shape[0]
 
 
 @compiled
-def forget_dense(columns):
+def forget_dense(columns: Columns) -> None:
     """Take all dense slots back."""
     columns.in_use[0] = 0
     for j in range(columns.slot.size):

@@ -6,16 +6,16 @@ coverage report see its lines; with ``NUMBA_DISABLE_JIT=1`` everything does.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import config, njit, types
 from numba.core.registry import CPUDispatcher
 
-Function = Callable[..., Any]
+Function = TypeVar("Function", bound=Callable[..., Any])  # what is compiled has the types of its source
 
 
-def record_type(fields: list[tuple[str, str]]) -> np.dtype[np.record]:
+def record_type(fields: list[tuple[str, str]]) -> np.dtype[np.void]:
     """A record whose fields have names, in compiled code as in Python; an array of one is a mutable state.
 
     Make it once: Numba recognises an array's type at once only if its dtype is the very same object.
@@ -53,7 +53,7 @@ def _inner(**options: Any) -> Callable[[Function], Function]:
 
 
 #: For the function that Python calls: cached on disk, see :mod:`safescreen.kernels.cache`.
-entry = njit(nogil=True, error_model="numpy", _nrt=False, cache=True)
+entry: Callable[[Function], Function] = njit(nogil=True, error_model="numpy", _nrt=False, cache=True)
 compiled = _inner()
 #: For steps so small that a compiled function of their own would cost more than they do.
 inlined = _inner(inline="always")

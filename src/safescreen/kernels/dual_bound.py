@@ -8,15 +8,21 @@ evaluated here with every ``|c_j|`` widened by what rounding can have taken from
 subtracted. The same for the whole problem, in NumPy, is :mod:`safescreen.relaxation.bounds`.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 from safescreen.kernels.compiling import compiled, inlined
-from safescreen.kernels.subproblem import IN, OUT
+from safescreen.kernels.losses import DualPoint
+from safescreen.kernels.subproblem import IN, OUT, Subproblem
 from safescreen.kernels.vectors import kth_and_next_largest
 from safescreen.rounding import UNIT
 
+if TYPE_CHECKING:
+    from safescreen.kernels.node import Node
 
-class Bound(NamedTuple):
+
+class NodeBound(NamedTuple):
     """A safe lower bound, and the two gains that screening compares with."""
 
     value: float
@@ -25,7 +31,7 @@ class Bound(NamedTuple):
 
 
 @compiled
-def dual_bound(subproblem, node, count, dual, kappa):
+def dual_bound(subproblem: Subproblem, node: Node, count: int, dual: DualPoint, kappa: int) -> NodeBound:
     """Safe lower bound over ``node.features[:count]``, none of them out; fills ``node.q``, rounded up."""
     error, mu = subproblem.columns.error, subproblem.mu
     features, status, c, q, gains = node.features, node.status, node.c, node.q, node.scratch
@@ -54,11 +60,11 @@ def dual_bound(subproblem, node, count, dual, kappa):
             total_gain += gains[i]
     magnitude += total_gain
     slack = 2.0 * (count + 8.0) * UNIT * magnitude
-    return Bound(dual.entropy + fixed - total_gain - slack, kth_gain, next_gain)
+    return NodeBound(dual.entropy + fixed - total_gain - slack, kth_gain, next_gain)
 
 
 @inlined
-def flipped(bound, gain):
+def flipped(bound: NodeBound, gain: float) -> tuple[int, float]:
     """The relaxation's own choice for a free feature with this gain, and the bound once that choice is flipped.
 
     Flipping a chosen feature loses its gain and lets the next one in; flipping another one displaces the last that was

@@ -8,7 +8,9 @@ operations, not seconds, so a search on one thread is the same every time.
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from safescreen.arrays import AnyArray, BoolArray, FloatArray, Record, RecordArray, StatusArray
 from safescreen.kernels.columns import (
     add_column,
     add_columns,
@@ -18,11 +20,12 @@ from safescreen.kernels.columns import (
     only_reserved_slots_left,
 )
 from safescreen.kernels.compiling import compiled, entry, inlined, record_type
-from safescreen.kernels.dual_bound import Bound, flipped
+from safescreen.kernels.dual_bound import NodeBound, flipped
 from safescreen.kernels.goals import Goal, Models, cutoff, make_models, take_model
-from safescreen.kernels.node import GRAM, NEWTON, Node, Start, Target, make_node, relax
+from safescreen.kernels.node import GRAM, NEWTON, Node, Start, Target, Workspace, make_node, relax
 from safescreen.kernels.open_nodes import OpenNodes, load, pop, release, save
 from safescreen.kernels.proof_log import ProofLog, is_full, log_decision, log_node
+from safescreen.kernels.quadratic import Gram
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
 from safescreen.kernels.vectors import kth_and_next_largest
 from safescreen.rounding import UNIT
@@ -80,12 +83,12 @@ CURSOR = record_type(
 class RootBounds(NamedTuple):
     """What the root's dual point proves: bounds of the whole problem with a feature in, or out."""
 
-    if_in: np.ndarray  # (features,)
-    if_out: np.ndarray  # (features,)
-    used: np.ndarray  # (features,): whether one of these two has decided the feature in some node
+    if_in: FloatArray  # (features,)
+    if_out: FloatArray  # (features,)
+    used: BoolArray  # (features,): whether one of these two has decided the feature in some node
 
 
-class Explorer(NamedTuple):
+class Exploration(NamedTuple):
     """All that one worker reads and writes."""
 
     subproblem: Subproblem
@@ -94,18 +97,18 @@ class Explorer(NamedTuple):
     open_nodes: OpenNodes
     models: Models
     root: RootBounds
-    shared: np.ndarray  # [a record of `SHARED`]
-    tally: np.ndarray  # [a record of `TALLY`]
-    cursor: np.ndarray  # [a record of `CURSOR`]
+    shared: RecordArray  # [a record of `SHARED`]
+    tally: RecordArray  # [a record of `TALLY`]
+    cursor: RecordArray  # [a record of `CURSOR`]
     log: ProofLog
 
 
 class Now(NamedTuple):
     """The records that change with every node."""
 
-    cursor: np.record  # of `CURSOR`
-    tally: np.record  # of `TALLY`
-    shared: np.record  # of `SHARED`
+    cursor: Record  # of `CURSOR`
+    tally: Record  # of `TALLY`
+    shared: Record  # of `SHARED`
 
 
 class Orders(NamedTuple):
@@ -117,22 +120,22 @@ class Orders(NamedTuple):
     allowance: int
 
 
-def make_shared(upper: float) -> np.ndarray:
+def make_shared(upper: float) -> RecordArray:
     """The state that workers share, given the objective of a model."""
     return np.array([(upper, 0)], SHARED)
 
 
-def make_explorer(
+def make_exploration(
     subproblem: Subproblem,
-    hot: np.ndarray,
+    hot: AnyArray,
     open_nodes: OpenNodes,
-    bounds: tuple[np.ndarray, np.ndarray],
-    shared: np.ndarray,
+    bounds: tuple[FloatArray, FloatArray],
+    shared: RecordArray,
     log: ProofLog,
-) -> Explorer:
+) -> Exploration:
     """A worker that has not begun; ``hot`` are the features to begin with, ``bounds`` those of the root."""
     features, samples = hot.size, subproblem.y.size
-    return Explorer(
+    return Exploration(
         subproblem=subproblem,
         node=make_node(features, samples, hot),
         refit_node=make_node(features, samples, hot),
@@ -147,37 +150,39 @@ def make_explorer(
 
 
 @entry
-def run(request, explorer, workspace, start, target, orders):
+def run(
+    request: int, exploration: Exploration, workspace: Workspace, start: Start, target: Target, orders: Orders
+) -> int:
     """The one function Python calls, so that one is compiled, cached and loaded: relax a node, or explore the tree.
 
     The results of a relaxation lie in the node's progress. An exploration works through open nodes until none is left,
     the allowance is used up or there is no room for more, and returns which of these it was. Both are one function,
     and the steps around a relaxation are no part of it, because whatever calls it is compiled together with it.
     """
-    subproblem, node, refit_node = explorer.subproblem, explorer.node, explorer.refit_node
+    subproblem, node, refit_node = exploration.subproblem, exploration.node, exploration.refit_node
     if request == RELAX:
         relax(subproblem, node, workspace, start, target)
         return PAUSED
-    now = Now(explorer.cursor[0], explorer.tally[0], explorer.shared[0])
+    now = Now(exploration.cursor[0], exploration.tally[0], exploration.shared[0])
     begin_round(now.cursor)
     while True:
-        outcome = next_node(explorer, workspace.gram, orders)
+        outcome = next_node(exploration, workspace.gram, orders)
         if outcome != OPENED:
             return outcome
         relax(subproblem, node, workspace, node_start(node, now.tally), node_target(now.cursor, orders))
-        if settle(node, explorer.models, explorer.log, now, orders):
+        if settle(node, exploration.models, exploration.log, now, orders):
             continue
-        if suggests_model(subproblem, node, refit_node, explorer.models, now):
+        if suggests_model(subproblem, node, refit_node, exploration.models, now):
             relax(subproblem, refit_node, workspace, refit_start(subproblem, node), refit_target())
-            if take_refit(refit_node, explorer.models, now, orders):
+            if take_refit(refit_node, exploration.models, now, orders):
                 continue
         if now.cursor.proves_more and orders.screen_nodes:
-            screen_node(subproblem, node, explorer.log, now)
-        branch(subproblem, node, explorer.open_nodes, now.cursor)
+            screen_node(subproblem, node, exploration.log, now)
+        branch(subproblem, node, exploration.open_nodes, now.cursor)
 
 
 @inlined
-def begin_round(cursor):
+def begin_round(cursor: Record) -> None:
     """Nothing is done yet, and no node at hand."""
     cursor.done = 0
     cursor.spent = 0
@@ -185,54 +190,54 @@ def begin_round(cursor):
 
 
 @compiled
-def next_node(explorer, gram, orders):
+def next_node(exploration: Exploration, gram: Gram, orders: Orders) -> int:
     """Have a node at hand that must be relaxed, the last one's child or the best open one; or say why there is none."""
-    nodes, node, log, cursor = explorer.open_nodes, explorer.node, explorer.log, explorer.cursor[0]
+    nodes, node, log, cursor = exploration.open_nodes, exploration.node, exploration.log, exploration.cursor[0]
     while True:
-        cursor.cutoff = cutoff(orders.goal, explorer.shared[0].upper)
+        cursor.cutoff = cutoff(orders.goal, exploration.shared[0].upper)
         if not cursor.at_hand:
-            outcome = open_next(explorer, gram, orders)
+            outcome = open_next(exploration, gram, orders)
             if outcome == CLOSED:
                 continue
             if outcome != OPENED:
                 return outcome
-        if is_time_up(cursor, explorer.shared[0].stop, orders) or lacks_room(nodes, log):
+        if is_time_up(cursor, exploration.shared[0].stop, orders) or lacks_room(nodes, log):
             return put_back(nodes, node, log, cursor)
         cursor.done += 1
-        if fits_budget(explorer.subproblem, node, cursor):
+        if fits_budget(exploration.subproblem, node, cursor):
             return OPENED
-        close_unexplored(node, log, cursor, explorer.tally[0], max(cursor.cutoff, cursor.bound))
+        close_unexplored(node, log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
 
 
 @compiled
-def open_next(explorer, gram, orders):
+def open_next(exploration: Exploration, gram: Gram, orders: Orders) -> int:
     """Load the next open node, unless what is known by now closes it."""
-    nodes, node, cursor = explorer.open_nodes, explorer.node, explorer.cursor[0]
+    nodes, node, cursor = exploration.open_nodes, exploration.node, exploration.cursor[0]
     if nodes.counts[0].waiting == 0:
         return EXHAUSTED
-    if is_full(explorer.log):
+    if is_full(exploration.log):
         return LOG_FULL
     slot = pop(nodes)
     cursor.parent = nodes.parent[slot]
     cursor.decision = nodes.decision[slot]
     if nodes.bound[slot] >= cursor.cutoff:  # the best open node is hopeless, hence all are
-        close_unexplored(node, explorer.log, cursor, explorer.tally[0], nodes.bound[slot])
+        close_unexplored(node, exploration.log, cursor, exploration.tally[0], nodes.bound[slot])
         release(nodes, slot)
         return CLOSED
-    recycle_slots(explorer.subproblem, node, gram)
-    cursor.bound = load(explorer.subproblem, nodes, node, slot)
-    if orders.screen_nodes and not screen_by_root(node, explorer.root, explorer.tally[0], cursor.cutoff):
-        close_unexplored(node, explorer.log, cursor, explorer.tally[0], max(cursor.cutoff, cursor.bound))
+    recycle_slots(exploration.subproblem, node, gram)
+    cursor.bound = load(exploration.subproblem, nodes, node, slot)
+    if orders.screen_nodes and not screen_by_root(node, exploration.root, exploration.tally[0], cursor.cutoff):
+        close_unexplored(node, exploration.log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
         return CLOSED
-    make_decided_dense(explorer.subproblem.columns, node.status)
-    add_columns(explorer.subproblem.columns, node.x, node.progress[0].intercept, node.u)
+    make_decided_dense(exploration.subproblem.columns, node.status)
+    add_columns(exploration.subproblem.columns, node.x, node.progress[0].intercept, node.u)
     cursor.spent += node.status.size * 4 + node.u.size * nodes.length[slot]
     cursor.at_hand = True
     return OPENED
 
 
 @compiled
-def close_unexplored(node, log, cursor, tally, bound):
+def close_unexplored(node: Node, log: ProofLog, cursor: Record, tally: Record, bound: float) -> None:
     """Close the node at hand with a bound that needs no dual point of its own."""
     tally.closed_bound = min(tally.closed_bound, bound)
     log_node(log, cursor.parent, cursor.decision, node, False)
@@ -240,7 +245,7 @@ def close_unexplored(node, log, cursor, tally, bound):
 
 
 @compiled
-def recycle_slots(subproblem, node, gram):
+def recycle_slots(subproblem: Subproblem, node: Node, gram: Gram) -> None:
     """Before a node is loaded: take back the dense slots of sparse columns when only reserved ones are left."""
     if not only_reserved_slots_left(subproblem.columns, subproblem.k):
         return
@@ -252,7 +257,7 @@ def recycle_slots(subproblem, node, gram):
 
 
 @compiled
-def screen_by_root(node, root, tally, limit):
+def screen_by_root(node: Node, root: RootBounds, tally: Record, limit: float) -> bool:
     """Apply what the root's dual point proves against the current cutoff; False if the node contradicts it."""
     for j in range(node.status.size):
         if root.if_in[j] > limit:
@@ -273,20 +278,20 @@ def screen_by_root(node, root, tally, limit):
 
 
 @inlined
-def is_time_up(cursor, stop, orders):
+def is_time_up(cursor: Record, stop: int, orders: Orders) -> bool:
     """Whether to return to Python before the node at hand is explored; every call makes some progress."""
     pause = cursor.done > 0 and (cursor.spent >= orders.allowance or stop != 0)
     return pause or cursor.done >= orders.node_limit
 
 
 @inlined
-def lacks_room(nodes, log):
+def lacks_room(nodes: OpenNodes, log: ProofLog) -> bool:
     """Whether the children of a node, or its entry in the log, might not fit."""
     return nodes.counts[0].vacant < 3 or is_full(log)
 
 
 @compiled
-def put_back(nodes, node, log, cursor):
+def put_back(nodes: OpenNodes, node: Node, log: ProofLog, cursor: Record) -> int:
     """Store the node at hand again; returns what to do before the search goes on."""
     save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
     if nodes.counts[0].vacant < 3:
@@ -295,7 +300,7 @@ def put_back(nodes, node, log, cursor):
 
 
 @compiled
-def fits_budget(subproblem, node, cursor):
+def fits_budget(subproblem: Subproblem, node: Node, cursor: Record) -> bool:
     """Rule free features out where the budget is used up; False where screening proved more features in than fit.
 
     Then nothing in the node is below the cutoff.
@@ -316,7 +321,7 @@ def fits_budget(subproblem, node, cursor):
 
 
 @inlined
-def node_start(node, tally):
+def node_start(node: Node, tally: Record) -> Start:
     """Begin with the parent's level; with exact Hessians where most nodes need them, but for a try now and then."""
     progress = node.progress[0]
     hard = tally.exact_nodes * 2 > tally.nodes + 8 and tally.nodes % 16 != 0
@@ -324,14 +329,14 @@ def node_start(node, tally):
 
 
 @inlined
-def node_target(cursor, orders):
+def node_target(cursor: Record, orders: Orders) -> Target:
     """Until the node is pruned, solved, or certain to be branched; a leaf is always solved."""
     patience = 0.0 if cursor.is_leaf else NODE_PATIENCE
     return Target(cursor.cutoff, NODE_TOLERANCE * orders.goal.rel_gap, patience)
 
 
 @compiled
-def settle(node, models, log, now, orders):
+def settle(node: Node, models: Models, log: ProofLog, now: Now, orders: Orders) -> bool:
     """Count and log the node just relaxed, and close it if nothing is left to do; whether it is closed."""
     progress, cursor, tally = node.progress[0], now.cursor, now.tally
     cursor.spent += 2 * progress.work + 64 * node.status.size
@@ -350,20 +355,21 @@ def settle(node, models, log, now, orders):
 
 
 @inlined
-def rounded_up(node):
+def rounded_up(node: Node) -> float:
     """The objective of a fitted model, rounding included: ``8 m`` units cover the sums over its samples."""
-    return node.progress[0].primal * (1.0 + 8.0 * node.u.size * UNIT)
+    objective: float = node.progress[0].primal
+    return objective * (1.0 + 8.0 * node.u.size * UNIT)
 
 
 @inlined
-def close(now):
+def close(now: Now) -> None:
     """Close the node at hand with its own bound."""
     now.tally.closed_bound = min(now.tally.closed_bound, now.cursor.bound)
     now.cursor.at_hand = False
 
 
 @compiled
-def choose(node):
+def choose(node: Node) -> tuple[int, int]:
     """The most fractional free feature (with how many are), else the strongest free one, else none."""
     level = node.progress[0].level
     best, most = -1, 0.0
@@ -385,7 +391,7 @@ def choose(node):
 
 
 @compiled
-def suggests_model(subproblem, node, refit_node, models, now):
+def suggests_model(subproblem: Subproblem, node: Node, refit_node: Node, models: Models, now: Now) -> bool:
     """Choose the feature to branch on; whether the relaxation suggests a model worth refitting, which is set up then.
 
     It is where the relaxation is nearly decided, or few models have been tried.
@@ -401,7 +407,7 @@ def suggests_model(subproblem, node, refit_node, models, now):
 
 
 @inlined
-def refit_start(subproblem, node):
+def refit_start(subproblem: Subproblem, node: Node) -> Start:
     """Begin with the node's intercept and its kind of Hessian."""
     progress = node.progress[0]
     lowest = np.sqrt(subproblem.gamma * subproblem.mu)
@@ -409,13 +415,13 @@ def refit_start(subproblem, node):
 
 
 @inlined
-def refit_target():
+def refit_target() -> Target:
     """Until the model is fitted."""
     return Target(np.inf, REFIT_TOLERANCE, 0.0)
 
 
 @compiled
-def take_refit(refit_node, models, now, orders):
+def take_refit(refit_node: Node, models: Models, now: Now, orders: Orders) -> bool:
     """Take the model just refitted, which may close the node at hand; whether it did."""
     cursor = now.cursor
     cursor.spent += 2 * refit_node.progress[0].work
@@ -430,7 +436,7 @@ def take_refit(refit_node, models, now, orders):
 
 
 @compiled
-def round_up(node, refit_node, k):
+def round_up(node: Node, refit_node: Node, k: int) -> None:
     """Mark in the refit node the model that the relaxation suggests: what is in, and the largest free coefficients."""
     half = 0.5 * node.progress[0].level
     decided, free = 0, 0
@@ -458,7 +464,7 @@ def round_up(node, refit_node, k):
 
 
 @compiled
-def is_new(status, tried):
+def is_new(status: StatusArray, tried: npt.NDArray[np.uint64]) -> bool:
     """Whether a support is not among those tried lately, by a hash (FNV-1a, which overflows by design); notes it."""
     code = np.uint64(14695981039346656037)
     for j in range(status.size):
@@ -472,10 +478,10 @@ def is_new(status, tried):
 
 
 @compiled
-def screen_node(subproblem, node, log, now):
+def screen_node(subproblem: Subproblem, node: Node, log: ProofLog, now: Now) -> None:
     """Fix every free feature whose other branch is proved to hold nothing below the cutoff."""
     progress, tally = node.progress[0], now.tally
-    bound = Bound(progress.bound, progress.kth_gain, progress.next_gain)
+    bound = NodeBound(progress.bound, progress.kth_gain, progress.next_gain)
     for j in range(node.status.size):
         if node.status[j] != FREE:
             continue
@@ -487,7 +493,7 @@ def screen_node(subproblem, node, log, now):
 
 
 @compiled
-def decide(subproblem, node, j, choice):
+def decide(subproblem: Subproblem, node: Node, j: int, choice: int) -> None:
     """Fix a feature; a feature ruled out leaves the iterate."""
     node.status[j] = choice
     if choice == IN:
@@ -498,7 +504,7 @@ def decide(subproblem, node, j, choice):
 
 
 @compiled
-def branch(subproblem, node, nodes, cursor):
+def branch(subproblem: Subproblem, node: Node, nodes: OpenNodes, cursor: Record) -> None:
     """Split on a feature: the likelier side is next if its bound is near the best, the other one waits."""
     j = cursor.chosen
     if j >= 0 and node.status[j] != FREE:

@@ -6,7 +6,9 @@ A goal is a kind and its numbers; the search asks it two questions and knows not
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from safescreen.arrays import BoolArray, FloatArray, Record, StatusArray
 from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import IN
 
@@ -23,9 +25,9 @@ class Goal(NamedTuple):
 class Models(NamedTuple):
     """The models a worker has found since it was last asked."""
 
-    support: np.ndarray  # (features,): its best model
-    objective: np.ndarray  # [and its objective; infinite if there is none]
-    tried: np.ndarray  # hashes of supports refitted lately
+    support: BoolArray  # (features,): its best model
+    objective: FloatArray  # [and its objective; infinite if there is none]
+    tried: npt.NDArray[np.uint64]  # hashes of supports refitted lately
 
 
 def make_models(features: int) -> Models:
@@ -34,7 +36,7 @@ def make_models(features: int) -> Models:
 
 
 @inlined
-def cutoff(goal, upper):
+def cutoff(goal: Goal, upper: float) -> float:
     """A node whose bound reaches this holds nothing that is sought, given the objective of the best model known."""
     if goal.kind == BEST_MODEL:
         return upper * (1.0 - goal.rel_gap)
@@ -42,7 +44,7 @@ def cutoff(goal, upper):
 
 
 @compiled
-def take_model(goal, models, shared, status, objective):
+def take_model(goal: Goal, models: Models, shared: Record, status: StatusArray, objective: float) -> bool:
     """Deal with a model and its objective, rounded up; whether that changed the cutoff."""
     if goal.kind != BEST_MODEL or not objective < shared.upper:
         return False

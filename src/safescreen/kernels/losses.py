@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from safescreen.arrays import FloatArray
 from safescreen.kernels.compiling import compiled, elementwise, inlined
+from safescreen.kernels.subproblem import Subproblem
 from safescreen.kernels.vectors import absolute_total, dot, total
 from safescreen.rounding import UNIT
 
@@ -21,12 +23,12 @@ LOGISTIC = 0
 class Point(NamedTuple):
     """A dual point and the sums behind it, one entry per sample."""
 
-    p: np.ndarray
-    alpha: np.ndarray
-    curvature: np.ndarray
-    loss: np.ndarray
-    cross: np.ndarray
-    scratch: np.ndarray
+    p: FloatArray
+    alpha: FloatArray
+    curvature: FloatArray
+    loss: FloatArray
+    cross: FloatArray
+    scratch: FloatArray
 
 
 class DualPoint(NamedTuple):
@@ -39,14 +41,14 @@ class DualPoint(NamedTuple):
 
 
 @inlined
-def terms(code, u, y, w, point):
+def terms(code: int, u: FloatArray, y: FloatArray, w: FloatArray, point: Point) -> None:
     """Fill the terms of every sample: ``p``, the dual ``alpha``, curvature, loss, and what adds up to the entropy."""
     if code == LOGISTIC:
         logistic_terms(u, y, w, point)
 
 
 @inlined
-def balance(code, y, w, u, point, slack):
+def balance(code: int, y: FloatArray, w: FloatArray, u: FloatArray, point: Point, slack: float) -> tuple[float, float]:
     """Move the dual point into the domain that an intercept demands, ``Σ α = 0``; returns entropy and error bound."""
     if code == LOGISTIC:
         return balance_logistic(y, w, u, point, slack)
@@ -54,19 +56,19 @@ def balance(code, y, w, u, point, slack):
 
 
 @inlined
-def largest_curvature(code):
+def largest_curvature(code: int) -> float:
     """No sample of weight one bends the loss more than this, wherever it is: steps that rely on it never overshoot."""
     return 0.25 if code == LOGISTIC else np.inf
 
 
 @inlined
-def loss_without_model(code):
+def loss_without_model(code: int) -> float:
     """A loss that no sensible model exceeds: that of the predictor zero, rounded up."""
     return 0.6932 if code == LOGISTIC else np.inf  # log 2
 
 
 @compiled
-def dual_point(subproblem, u, point):
+def dual_point(subproblem: Subproblem, u: FloatArray, point: Point) -> DualPoint:
     """Evaluate loss and dual point at the linear predictor ``u``, with the intercept first moved to its best value."""
     shift = _settle_intercept(subproblem, u, point)
     m = u.size
@@ -82,7 +84,7 @@ def dual_point(subproblem, u, point):
 
 
 @compiled
-def _settle_intercept(subproblem, u, point):
+def _settle_intercept(subproblem: Subproblem, u: FloatArray, point: Point) -> float:
     """Fill the terms at ``u``; with an intercept, at the best shift of ``u`` (Newton steps on one number)."""
     shift = 0.0
     for attempt in range(60):
@@ -108,7 +110,7 @@ _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer held 
 
 
 @elementwise
-def logistic_terms(u, y, w, point):
+def logistic_terms(u: FloatArray, y: FloatArray, w: FloatArray, point: Point) -> None:
     """Fill the logistic terms of every sample.
 
     These are ``p``, the dual ``alpha``, the curvature, ``w log(1 + exp(-a))`` and ``w p a`` with ``a = y u``. The
@@ -170,7 +172,7 @@ def logistic_terms(u, y, w, point):
 
 
 @compiled
-def balance_logistic(y, w, u, point, slack):
+def balance_logistic(y: FloatArray, w: FloatArray, u: FloatArray, point: Point, slack: float) -> tuple[float, float]:
     """Scale one class down until ``Σ α = 0``, as the dual of an intercept demands; returns entropy and error bound.
 
     Scaling down keeps ``p`` in [0, 1], so the bound stays valid. The floats sum to zero only up to rounding. The

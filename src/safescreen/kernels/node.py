@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray, Record, RecordArray, StatusArray
+from safescreen.design.columns import Columns
 from safescreen.kernels.columns import add_column, correlate, make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined, record_type
-from safescreen.kernels.dual_bound import Bound, dual_bound
-from safescreen.kernels.losses import Point, dual_point, largest_curvature, loss_without_model
+from safescreen.kernels.dual_bound import NodeBound, dual_bound
+from safescreen.kernels.losses import DualPoint, Point, dual_point, largest_curvature, loss_without_model
 from safescreen.kernels.quadratic import (
     INTERCEPT,
     RIDGE,
@@ -27,7 +29,7 @@ from safescreen.kernels.quadratic import (
     penalty_value,
     water_level,
 )
-from safescreen.kernels.subproblem import FREE, IN, OUT
+from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
 from safescreen.kernels.vectors import clear, copy_into, total
 from safescreen.rounding import UNIT
 from safescreen.tuning import (
@@ -78,27 +80,27 @@ PROGRESS = record_type(
 class Node(NamedTuple):
     """The node at hand: what is decided, the current iterate, and the best dual point seen."""
 
-    status: np.ndarray
-    x: np.ndarray
-    u: np.ndarray
-    c: np.ndarray
-    q: np.ndarray
-    best_q: np.ndarray
-    best_alpha: np.ndarray
-    best_x: np.ndarray  # the iterate behind `best_alpha`
-    best_b: np.ndarray  # [and its intercept]
-    hot: np.ndarray  # (features,): looked at in every round, not only when a bound is completed
-    features: np.ndarray
-    cold: np.ndarray
-    scratch: np.ndarray
-    progress: np.ndarray  # [a record of `PROGRESS`]
+    status: StatusArray
+    x: FloatArray
+    u: FloatArray
+    c: FloatArray
+    q: FloatArray
+    best_q: FloatArray
+    best_alpha: FloatArray
+    best_x: FloatArray  # the iterate behind `best_alpha`
+    best_b: FloatArray  # [and its intercept]
+    hot: BoolArray  # (features,): looked at in every round, not only when a bound is completed
+    features: IndexArray
+    cold: IndexArray
+    scratch: FloatArray
+    progress: RecordArray  # [a record of `PROGRESS`]
 
 
 class Workspace(NamedTuple):
     """Room for the rounds of a relaxation; but for the Gram matrix it holds nothing between two relaxations."""
 
-    step: np.ndarray
-    trial: np.ndarray
+    step: FloatArray
+    trial: FloatArray
     point: Point
     quadratic: Quadratic
     gram: Gram
@@ -124,12 +126,12 @@ class Relaxed(NamedTuple):
     """A relaxation as far as it was solved; what its node calls best belongs to the bound."""
 
     primal: float
-    bound: Bound
+    bound: NodeBound
     level: float
     intercept: float
 
 
-def make_node(features: int, samples: int, hot: np.ndarray) -> Node:
+def make_node(features: int, samples: int, hot: AnyArray) -> Node:
     """A node in which nothing is decided; ``hot`` are the features to look at in every round."""
     x, c, q, best_q, best_x, scratch = np.zeros((6, features))
     u, best_alpha = np.zeros((2, samples))
@@ -151,7 +153,7 @@ def make_node(features: int, samples: int, hot: np.ndarray) -> Node:
     )
 
 
-def make_workspace(features: int, weights: np.ndarray, capacity: int) -> Workspace:
+def make_workspace(features: int, weights: FloatArray, capacity: int) -> Workspace:
     """Room for working sets of ``capacity`` features; untouched pages of the large arrays cost no memory."""
     samples = weights.size
     step, trial = np.zeros((2, samples))
@@ -165,13 +167,11 @@ def make_workspace(features: int, weights: np.ndarray, capacity: int) -> Workspa
 
 
 @compiled
-def relax(subproblem, node, workspace, start, target):
+def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start, target: Target) -> None:
     """Solve the node's relaxation from the iterate in ``node`` (``u`` included) until it can be decided."""
     progress, quadratic = node.progress[0], workspace.quadratic
     begin(subproblem, node, workspace, start)
-    penalty = Penalty(
-        subproblem.gamma, subproblem.mu, np.sqrt(subproblem.gamma * subproblem.mu), np.int64(progress.kappa)
-    )
+    penalty = Penalty(subproblem.gamma, subproblem.mu, np.sqrt(subproblem.gamma * subproblem.mu), int(progress.kappa))
     for attempt in range(RELAXATION_ROUNDS):
         try_step(node.u, workspace.step, progress.length, workspace.trial)
         dual = dual_point(subproblem, workspace.trial, workspace.point)
@@ -198,7 +198,7 @@ def relax(subproblem, node, workspace, start, target):
 
 
 @compiled
-def begin(subproblem, node, workspace, start):
+def begin(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start) -> None:
     """Set a relaxation up: its features, its strategy, and the iterate itself as the first trial."""
     progress = node.progress[0]
     decided = split(node)
@@ -222,7 +222,7 @@ def begin(subproblem, node, workspace, start):
 
 
 @compiled
-def split(node):
+def split(node: Node) -> int:
     """List the features not ruled out, hot ones in ``features``, others in ``cold``; returns how many are in."""
     hot, cold, decided = 0, 0, 0
     for j in range(node.status.size):
@@ -243,7 +243,7 @@ def split(node):
 
 
 @compiled
-def stand_still(subproblem, node, workspace):
+def stand_still(subproblem: Subproblem, node: Node, workspace: Workspace) -> None:
     """Make the iterate the next trial: a working set of what is not zero, and no step."""
     progress = node.progress[0]
     gather(node, workspace.quadratic, np.inf, subproblem.intercept, 0.0)
@@ -252,14 +252,14 @@ def stand_still(subproblem, node, workspace):
 
 
 @inlined
-def try_step(u, step, length, trial):
+def try_step(u: FloatArray, step: FloatArray, length: float, trial: FloatArray) -> None:
     """The linear predictor after the step, as long as it is now."""
     for i in range(u.size):
         trial[i] = u[i] + length * step[i]
 
 
 @inlined
-def leads_nowhere(code, progress, loss):
+def leads_nowhere(code: int, progress: Record, loss: float) -> bool:
     """Whether to begin again with no model: the start is worse than none at all, or stalled before its goal. Once."""
     if progress.restarted:
         return False
@@ -268,7 +268,7 @@ def leads_nowhere(code, progress, loss):
 
 
 @compiled
-def restart(subproblem, node, workspace):
+def restart(subproblem: Subproblem, node: Node, workspace: Workspace) -> None:
     """Begin again with no model; the best bound so far stays."""
     progress = node.progress[0]
     progress.restarted = True
@@ -284,13 +284,13 @@ def restart(subproblem, node, workspace):
 
 
 @inlined
-def overshoots(progress, primal):
+def overshoots(progress: Record, primal: float) -> bool:
     """Whether a step must be shortened: it does not decrease the objective, or is no number. Length zero stays."""
     return not primal <= progress.primal + 4.0 * UNIT * abs(progress.primal) and progress.length > 0.0
 
 
 @inlined
-def shorten_step(progress, quadratic):
+def shorten_step(progress: Record, quadratic: Quadratic) -> None:
     """Halve the step; one that cannot be made short enough needs a model that never overshoots."""
     escalate(progress)
     progress.length = 0.5 * progress.length if progress.length > 1e-3 else 0.0
@@ -303,14 +303,14 @@ def shorten_step(progress, quadratic):
 
 
 @inlined
-def escalate(progress):
+def escalate(progress: Record) -> None:
     """The next slower and surer strategy."""
     if progress.strategy < NEWTON_EXACT:
         progress.strategy += 1
 
 
 @compiled
-def accept_step(node, workspace, primal, shift):
+def accept_step(node: Node, workspace: Workspace, primal: float, shift: float) -> None:
     """Move the iterate to the trial, and count rounds that brought nothing."""
     progress, quadratic = node.progress[0], workspace.quadratic
     if progress.length > 0.0:
@@ -332,7 +332,9 @@ def accept_step(node, workspace, primal, shift):
 
 
 @compiled
-def evaluate_bound(subproblem, node, point, dual, target, at_last):
+def evaluate_bound(
+    subproblem: Subproblem, node: Node, point: Point, dual: DualPoint, target: Target, at_last: bool
+) -> None:
     """The bound of the dual point, completed by the cold features where it may decide the node; keep the best."""
     progress = node.progress[0]
     correlate(subproblem.columns, node.features, progress.hot, point.alpha, node.c)
@@ -350,15 +352,16 @@ def evaluate_bound(subproblem, node, point, dual, target, at_last):
 
 
 @inlined
-def may_decide(progress, value, target):
+def may_decide(progress: Record, value: float, target: Target) -> bool:
     """Whether a bound over the hot features is good enough for the cold ones to be worth a look."""
-    hope = max(value, progress.bound)
+    hope: float = max(value, progress.bound)
+    gap: float = progress.primal - hope
     enough = max(target.tolerance * progress.primal, target.patience * (target.cutoff - hope))
-    return hope >= target.cutoff or progress.primal - hope <= enough
+    return hope >= target.cutoff or gap <= enough
 
 
 @compiled
-def look_at_cold(subproblem, node, alpha):
+def look_at_cold(subproblem: Subproblem, node: Node, alpha: FloatArray) -> None:
     """Correlate the cold features too; those that matter become hot, hot ones that no longer do will be cold next time.
 
     What matters is how a correlation compares with the one at which a coefficient becomes non-zero. ``features`` then
@@ -390,7 +393,7 @@ def look_at_cold(subproblem, node, alpha):
 
 
 @compiled
-def keep_best(node, alpha, bound, covered):
+def keep_best(node: Node, alpha: FloatArray, bound: NodeBound, covered: int) -> None:
     """Remember the dual point behind the best bound, and the iterate it belongs to."""
     progress = node.progress[0]
     progress.bound = bound.value
@@ -404,19 +407,20 @@ def keep_best(node, alpha, bound, covered):
 
 
 @inlined
-def is_finished(progress, target):
+def is_finished(progress: Record, target: Target) -> bool:
     """Pruned, solved, out of moves, or certain to survive."""
-    gap = progress.primal - progress.bound
+    gap: float = progress.primal - progress.bound
     if progress.bound >= target.cutoff or gap <= target.tolerance * progress.primal:
         return True
     if progress.stalled:
-        return progress.restarted or gap <= 1e-7 * progress.primal
-    survives = progress.primal < target.cutoff and progress.bound > -np.inf
+        given_up: bool = progress.restarted
+        return given_up or gap <= 1e-7 * progress.primal
+    survives: bool = progress.primal < target.cutoff and progress.bound > -np.inf
     return survives and gap <= target.patience * (target.cutoff - progress.bound)
 
 
 @inlined
-def choose_strategy(progress):
+def choose_strategy(progress: Record) -> None:
     """Slow contraction asks for exact Hessians, then for an exact minimiser as well, solved ever more sharply."""
     gap = progress.primal - max(progress.bound_here, progress.bound)
     if not gap > 0.5 * progress.gap:
@@ -430,7 +434,7 @@ def choose_strategy(progress):
 
 
 @compiled
-def build_model(subproblem, node, workspace):
+def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> None:
     """The quadratic model of the objective over the working set, with the strategy's Hessian."""
     progress, quadratic, point = node.progress[0], workspace.quadratic, workspace.point
     promising = WORKING_SET_SHARE * 2.0 * progress.level / subproblem.gamma
@@ -450,14 +454,15 @@ def build_model(subproblem, node, workspace):
 
 
 @inlined
-def model_tolerance(progress, target):
+def model_tolerance(progress: Record, target: Target) -> float:
     """How far from its minimum the model may be left: a small part of the gap."""
-    gap = max(min(progress.gap, 0.1 * progress.primal), 0.1 * target.tolerance * progress.primal)
-    return progress.sharpness * gap
+    gap: float = max(min(progress.gap, 0.1 * progress.primal), 0.1 * target.tolerance * progress.primal)
+    tolerance: float = progress.sharpness * gap
+    return tolerance
 
 
 @compiled
-def gather(node, quadratic, threshold, intercept, slope):
+def gather(node: Node, quadratic: Quadratic, threshold: float, intercept: bool, slope: float) -> None:
     """Build the working set: decided-in features, non-zeros, and those whose correlation is above the threshold."""
     progress = node.progress[0]
     size, capacity = 0, quadratic.x.size - 1
@@ -481,7 +486,7 @@ def gather(node, quadratic, threshold, intercept, slope):
 
 
 @compiled
-def direction(columns, quadratic, size, step):
+def direction(columns: Columns, quadratic: Quadratic, size: int, step: FloatArray) -> None:
     """The model's step, in coordinates (``quadratic.move``) and in the predictor (``step``)."""
     clear(step)
     for a in range(size):

@@ -6,10 +6,13 @@ An `OpenNodes` is a value: it can be stored, split, sent elsewhere and explored 
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from safescreen.arrays import FloatArray, IndexArray, RecordArray, StatusArray
 from safescreen.kernels.columns import make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined, record_type
-from safescreen.kernels.subproblem import FREE, IN, OUT
+from safescreen.kernels.node import Node
+from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
 
 COUNTS = record_type(
     [
@@ -23,18 +26,18 @@ COUNTS = record_type(
 class OpenNodes(NamedTuple):
     """Slots of a fixed shape, a stack of free slots and a heap ordered by bound."""
 
-    bound: np.ndarray
-    level: np.ndarray
-    intercept: np.ndarray
-    bits: np.ndarray  # (slots, bytes): two bits per feature
-    parent: np.ndarray  # number of the parent in the log
-    decision: np.ndarray  # what distinguishes the node from it: ±(feature + 1), 0 for nothing
-    length: np.ndarray  # entries in the warm start
-    feature: np.ndarray  # (slots, width)
-    value: np.ndarray
-    vacant: np.ndarray
-    heap: np.ndarray
-    counts: np.ndarray  # [a record of `COUNTS`]
+    bound: FloatArray
+    level: FloatArray
+    intercept: FloatArray
+    bits: npt.NDArray[np.uint8]  # (slots, bytes): two bits per feature
+    parent: IndexArray  # number of the parent in the log
+    decision: npt.NDArray[np.int32]  # what distinguishes the node from it: ±(feature + 1), 0 for nothing
+    length: npt.NDArray[np.int32]  # entries in the warm start
+    feature: npt.NDArray[np.int32]  # (slots, width)
+    value: npt.NDArray[np.float32]
+    vacant: npt.NDArray[np.int32]
+    heap: npt.NDArray[np.int32]
+    counts: RecordArray  # [a record of `COUNTS`]
 
 
 PER_NODE = ("bound", "level", "intercept", "bits", "parent", "decision", "length", "feature", "value")
@@ -69,7 +72,7 @@ def smallest_bound(nodes: OpenNodes) -> float:
     return float(nodes.bound[nodes.heap[0]]) if count_waiting(nodes) else np.inf
 
 
-def add_root(nodes: OpenNodes, status: np.ndarray, x: np.ndarray, start: tuple[float, float, float]) -> None:
+def add_root(nodes: OpenNodes, status: StatusArray, x: FloatArray, start: tuple[float, float, float]) -> None:
     """Store the root, the only node that does not come from a compiled search; ``start``: bound, level, intercept."""
     counts = nodes.counts[0]
     slot = nodes.vacant[counts["vacant"] - 1]
@@ -127,7 +130,7 @@ def split_off(nodes: OpenNodes, idle: OpenNodes) -> OpenNodes:
 
 
 @compiled
-def push(nodes, slot):
+def push(nodes: OpenNodes, slot: int) -> None:
     """Put a filled slot on the heap."""
     counts = nodes.counts[0]
     i = counts.waiting
@@ -142,16 +145,16 @@ def push(nodes, slot):
 
 
 @compiled
-def pop(nodes):
+def pop(nodes: OpenNodes) -> int:
     """Take the slot with the smallest bound off the heap, or the latest, as a rule, when memory is short."""
     counts = nodes.counts[0]
     counts.waiting -= 1
-    size = counts.waiting
+    size: int = counts.waiting
+    latest: int = nodes.heap[size]
     if size > counts.most:
-        return nodes.heap[size]
-    slot = nodes.heap[0]
+        return latest
+    slot: int = nodes.heap[0]
     if size > 0:
-        moved = nodes.heap[size]
         i = 0
         while True:
             child = 2 * i + 1
@@ -159,16 +162,16 @@ def pop(nodes):
                 break
             if child + 1 < size and nodes.bound[nodes.heap[child + 1]] < nodes.bound[nodes.heap[child]]:
                 child += 1
-            if nodes.bound[moved] <= nodes.bound[nodes.heap[child]]:
+            if nodes.bound[latest] <= nodes.bound[nodes.heap[child]]:
                 break
             nodes.heap[i] = nodes.heap[child]
             i = child
-        nodes.heap[i] = moved
+        nodes.heap[i] = latest
     return slot
 
 
 @inlined
-def release(nodes, slot):
+def release(nodes: OpenNodes, slot: int) -> None:
     """Give the slot of a node that is no longer open back."""
     counts = nodes.counts[0]
     nodes.vacant[counts.vacant] = slot
@@ -176,7 +179,7 @@ def release(nodes, slot):
 
 
 @compiled
-def save(nodes, node, bound, parent, decision):
+def save(nodes: OpenNodes, node: Node, bound: float, parent: int, decision: int) -> None:
     """Store the node at hand: its decisions and as much of its iterate as fits."""
     counts, progress = nodes.counts[0], node.progress[0]
     counts.vacant -= 1
@@ -198,25 +201,26 @@ def save(nodes, node, bound, parent, decision):
 
 
 @compiled
-def load(subproblem, nodes, node, slot):
+def load(subproblem: Subproblem, nodes: OpenNodes, node: Node, slot: int) -> float:
     """Bring a stored node back and free its slot; returns its bound."""
     unpack(nodes.bits[slot], node.status)
     for j in range(node.x.size):
         node.x[j] = 0.0
     reserved = reserved_slots(subproblem.columns, subproblem.k)
     for i in range(nodes.length[slot]):
-        feature = np.int64(nodes.feature[slot, i])
+        feature: int = np.int64(nodes.feature[slot, i])  # type: ignore[assignment]  # of the kind all features have
         if node.status[feature] != OUT and make_dense(subproblem.columns, feature, reserved):
             node.x[feature] = nodes.value[slot, i]
     progress = node.progress[0]
     progress.level = nodes.level[slot]
     progress.intercept = nodes.intercept[slot]
     release(nodes, slot)
-    return nodes.bound[slot]
+    bound: float = nodes.bound[slot]
+    return bound
 
 
 @compiled
-def pack(status, bits):
+def pack(status: StatusArray, bits: npt.NDArray[np.uint8]) -> None:
     """Write what is decided about every feature as two bits: 0 free, 1 in, 2 out."""
     for i in range(bits.size):
         bits[i] = 0
@@ -226,7 +230,7 @@ def pack(status, bits):
 
 
 @compiled
-def unpack(bits, status):
+def unpack(bits: npt.NDArray[np.uint8], status: StatusArray) -> None:
     """Read these bits."""
     for j in range(status.size):
         code = (bits[j >> 2] >> (2 * (j & 3))) & 3

@@ -3,8 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from safescreen.arrays import FloatArray, IndexArray, RecordArray
 from safescreen.kernels.compiling import compiled, inlined, record_type
+from safescreen.kernels.node import Node
 
 COUNTS = record_type(
     [
@@ -21,16 +24,16 @@ COUNTS = record_type(
 class ProofLog(NamedTuple):
     """Nodes with their parents, decisions and points."""
 
-    counts: np.ndarray  # [a record of `COUNTS`]
-    number: np.ndarray  # (nodes,): the node's own
-    parent: np.ndarray  # (nodes,): the number of its parent, -1 for the root
-    decision: np.ndarray  # (nodes,): what distinguishes it from its parent, as ±(feature + 1), 0 for nothing
-    n_screened: np.ndarray  # (nodes,): screening decisions
-    n_entries: np.ndarray  # (nodes,): entries of its point, -1 if it has none
-    intercept: np.ndarray  # (nodes,): of its point
-    screened: np.ndarray  # decisions, as ±(feature + 1)
-    feature: np.ndarray
-    value: np.ndarray
+    counts: RecordArray  # [a record of `COUNTS`]
+    number: IndexArray  # (nodes,): the node's own
+    parent: IndexArray  # (nodes,): the number of its parent, -1 for the root
+    decision: npt.NDArray[np.int32]  # (nodes,): what distinguishes it from its parent, as ±(feature + 1), 0 for nothing
+    n_screened: npt.NDArray[np.int32]  # (nodes,): screening decisions
+    n_entries: npt.NDArray[np.int32]  # (nodes,): entries of its point, -1 if it has none
+    intercept: FloatArray  # (nodes,): of its point
+    screened: npt.NDArray[np.int32]  # decisions, as ±(feature + 1)
+    feature: npt.NDArray[np.int32]
+    value: FloatArray
 
 
 def make_proof_log(nodes: int, entries: int, features: int, first: int, step: int) -> ProofLog:
@@ -56,7 +59,7 @@ def empty_log(log: ProofLog) -> None:
 
 
 @inlined
-def is_full(log):
+def is_full(log: ProofLog) -> bool:
     """Whether the log may lack room for one more node; one that is not kept is never full."""
     counts = log.counts[0]
     entries = max(counts.screened, counts.entries) + counts.features
@@ -64,12 +67,13 @@ def is_full(log):
 
 
 @compiled
-def log_node(log, parent, decision, node, has_point):
+def log_node(log: ProofLog, parent: int, decision: int, node: Node, has_point: bool) -> int:
     """Log a node, with the dual point behind its bound where that adds something; returns its number."""
     if log.intercept.size == 0:
         return parent
     counts = log.counts[0]
-    i, number = counts.nodes, counts.next_number
+    i: int = counts.nodes
+    number: int = counts.next_number
     log.number[i] = number
     log.parent[i] = parent
     log.decision[i] = decision
@@ -91,7 +95,7 @@ def log_node(log, parent, decision, node, has_point):
 
 
 @inlined
-def log_decision(log, decision):
+def log_decision(log: ProofLog, decision: int) -> None:
     """Log what screening decided in the latest node."""
     if log.intercept.size > 0:
         counts = log.counts[0]

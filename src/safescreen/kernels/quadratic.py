@@ -9,7 +9,10 @@ quadratic; Newton steps on that face finish the job where descent is slow (weak 
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from safescreen.arrays import FloatArray, IndexArray
+from safescreen.design.columns import Columns
 from safescreen.kernels.columns import dot_column, weigh_column
 from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import FREE
@@ -22,18 +25,18 @@ RIDGE, INTERCEPT = 1, 2  # kinds of coordinates besides FREE: a feature decided 
 class Quadratic(NamedTuple):
     """The quadratic model: Hessian, gradient and iterate over the working set, with room to solve on a face."""
 
-    hessian: np.ndarray
-    factor: np.ndarray
-    gradient: np.ndarray
-    x: np.ndarray
-    start: np.ndarray
-    move: np.ndarray
-    kind: np.ndarray
-    feature: np.ndarray
-    face: np.ndarray
-    rhs_fixed: np.ndarray
-    rhs_per_level: np.ndarray
-    scaled: np.ndarray  # (capacity, m): weighted columns while a Hessian is built
+    hessian: FloatArray
+    factor: FloatArray
+    gradient: FloatArray
+    x: FloatArray
+    start: FloatArray
+    move: FloatArray
+    kind: npt.NDArray[np.int8]
+    feature: IndexArray
+    face: IndexArray
+    rhs_fixed: FloatArray
+    rhs_per_level: FloatArray
+    scaled: FloatArray  # (capacity, m): weighted columns while a Hessian is built
 
 
 class Penalty(NamedTuple):
@@ -48,11 +51,11 @@ class Penalty(NamedTuple):
 class Gram(NamedTuple):
     """``Aᵀ W A`` at reference weights ``W``, one row per feature that ever was in a working set."""
 
-    matrix: np.ndarray  # (capacity, capacity); row 0 belongs to the intercept
-    slot_of: np.ndarray  # (features,): the feature's row, -1 if none
-    feature_of: np.ndarray  # (capacity,): the row's feature
-    weights: np.ndarray
-    size: np.ndarray  # [rows in use]
+    matrix: FloatArray  # (capacity, capacity); row 0 belongs to the intercept
+    slot_of: IndexArray  # (features,): the feature's row, -1 if none
+    feature_of: IndexArray  # (capacity,): the row's feature
+    weights: FloatArray
+    size: IndexArray  # [rows in use]
 
 
 def make_quadratic(capacity: int, samples: int) -> Quadratic:
@@ -75,7 +78,7 @@ def make_quadratic(capacity: int, samples: int) -> Quadratic:
     )
 
 
-def make_gram(capacity: int, features: int, weights: np.ndarray) -> Gram:
+def make_gram(capacity: int, features: int, weights: FloatArray) -> Gram:
     """An empty Gram matrix at the given weights."""
     size = capacity + 1
     return Gram(
@@ -88,7 +91,7 @@ def make_gram(capacity: int, features: int, weights: np.ndarray) -> Gram:
 
 
 @compiled
-def water_level(quadratic, size, penalty):
+def water_level(quadratic: Quadratic, size: int, penalty: Penalty) -> float:
     """The level ``τ`` at which the free coordinates of ``quadratic.x`` use exactly the budget, at least the lowest."""
     kappa, lowest = penalty.kappa, penalty.lowest
     nonzero, mass = 0, 0.0
@@ -117,7 +120,7 @@ def water_level(quadratic, size, penalty):
 
 
 @compiled
-def penalty_value(quadratic, size, level, penalty):
+def penalty_value(quadratic: Quadratic, size: int, level: float, penalty: Penalty) -> float:
     """Ridge and price of ``quadratic.x`` at the fractional choice ``z = min(1, |x| / τ)``."""
     value = 0.0
     for a in range(size):
@@ -131,7 +134,7 @@ def penalty_value(quadratic, size, level, penalty):
 
 
 @compiled
-def sweep(quadratic, size, level, gamma):
+def sweep(quadratic: Quadratic, size: int, level: float, gamma: float) -> float:
     """One pass of coordinate descent at a fixed level; returns the largest decrease by a coordinate."""
     ridge = 2.0 / gamma
     slope = level * ridge
@@ -159,7 +162,7 @@ def sweep(quadratic, size, level, gamma):
 
 
 @compiled
-def budget_misfit(quadratic, size, level, penalty):
+def budget_misfit(quadratic: Quadratic, size: int, level: float, penalty: Penalty) -> tuple[float, float]:
     """How much of the budget the coordinates overuse at this level, and a Newton proposal for the level."""
     ridge = 2.0 / penalty.gamma
     used, slope, linear = 0.0, 0.0, 0
@@ -190,14 +193,14 @@ def budget_misfit(quadratic, size, level, penalty):
 
 
 @inlined
-def budget_met(misfit, level, penalty, tolerance):
+def budget_met(misfit: float, level: float, penalty: Penalty, tolerance: float) -> bool:
     """Whether the budget is used closely enough: within a per cent, and at a cost below the tolerance."""
     price = max(level * level / penalty.gamma - penalty.mu, 0.0)
     return abs(misfit) <= 0.01 * penalty.kappa and abs(misfit) * price <= tolerance
 
 
 @compiled
-def face_system(quadratic, size, level, gamma):
+def face_system(quadratic: Quadratic, size: int, level: float, gamma: float) -> tuple[int, int, int]:
     """Assemble and factorise the linear system of the current face; returns its size, and the kinds in it.
 
     ``rhs_fixed`` solves the system at level zero, ``rhs_per_level`` is the change of the solution per unit of level.
@@ -236,7 +239,7 @@ def face_system(quadratic, size, level, gamma):
 
 
 @compiled
-def face_step(quadratic, size, level, penalty):
+def face_step(quadratic: Quadratic, size: int, level: float, penalty: Penalty) -> tuple[float, bool]:
     """Newton step on the current face, up to the first sign change; returns the level and whether it is exact.
 
     While the budget binds (the level is above the lowest) the level is an unknown of the system; a lowest level equal
@@ -288,7 +291,9 @@ def face_step(quadratic, size, level, penalty):
 
 
 @compiled
-def minimise_at_level(quadratic, size, level, penalty, tolerance, thorough):
+def minimise_at_level(
+    quadratic: Quadratic, size: int, level: float, penalty: Penalty, tolerance: float, thorough: bool
+) -> None:
     """Minimise the model at a fixed level: coordinate descent and face steps in turn. Monotone, hence safe.
 
     Descent that has become slow looks like descent that has converged: a ``thorough`` minimisation ends with a face
@@ -308,7 +313,9 @@ def minimise_at_level(quadratic, size, level, penalty, tolerance, thorough):
 
 
 @compiled
-def minimise(quadratic, size, level, penalty, tolerance, thorough):
+def minimise(
+    quadratic: Quadratic, size: int, level: float, penalty: Penalty, tolerance: float, thorough: bool
+) -> float:
     """Minimise the quadratic model, penalty included; returns the level of its minimiser."""
     free = 0
     for a in range(size):
@@ -325,7 +332,9 @@ def minimise(quadratic, size, level, penalty, tolerance, thorough):
 
 
 @compiled
-def descend_with_level(quadratic, size, level, penalty, tolerance, thorough):
+def descend_with_level(
+    quadratic: Quadratic, size: int, level: float, penalty: Penalty, tolerance: float, thorough: bool
+) -> tuple[float, bool]:
     """Descent with the level adjusted on the way: enough almost always. Returns the level, and whether it was."""
     kappa, lowest = penalty.kappa, penalty.lowest
     for _attempt in range(4):
@@ -349,7 +358,7 @@ def descend_with_level(quadratic, size, level, penalty, tolerance, thorough):
 
 
 @compiled
-def bracket_level(quadratic, size, level, penalty, tolerance):
+def bracket_level(quadratic: Quadratic, size: int, level: float, penalty: Penalty, tolerance: float) -> float:
     """The misfit falls as the level rises: bracket its root, minimising in between; returns the level."""
     lowest = penalty.lowest
     low, high = 0.0, np.inf
@@ -371,7 +380,7 @@ def bracket_level(quadratic, size, level, penalty, tolerance):
 
 
 @compiled
-def load_gram(columns, quadratic, gram, size, curvature):
+def load_gram(columns: Columns, quadratic: Quadratic, gram: Gram, size: int, curvature: float) -> None:
     """Fill the model's Hessian from the shared Gram matrix, scaled to the total ``curvature`` at hand.
 
     The matrix is completed where a feature is new to it; when it is full, it is begun anew.
@@ -399,7 +408,7 @@ def load_gram(columns, quadratic, gram, size, curvature):
 
 
 @compiled
-def extend_gram(columns, gram, j, scaled):
+def extend_gram(columns: Columns, gram: Gram, j: int, scaled: FloatArray) -> None:
     """Give feature ``j`` a row of the Gram matrix."""
     i = gram.size[0]
     weigh_column(columns, j, gram.weights, scaled)
@@ -415,7 +424,7 @@ def extend_gram(columns, gram, j, scaled):
 
 
 @compiled
-def load_hessian(columns, quadratic, size, curvature):
+def load_hessian(columns: Columns, quadratic: Quadratic, size: int, curvature: FloatArray) -> None:
     """Fill the model's Hessian at the current iterate: true Newton steps."""
     for a in range(size):
         scaled = quadratic.scaled[a]

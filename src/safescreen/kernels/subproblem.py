@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
+from safescreen.arrays import FloatArray
 from safescreen.design.columns import Columns
 
 FREE, IN, OUT = 0, 1, -1  # what is decided about a feature
@@ -13,8 +12,8 @@ class Subproblem(NamedTuple):
     """A problem restricted to the columns that may matter."""
 
     columns: Columns
-    y: np.ndarray
-    w: np.ndarray
+    y: FloatArray
+    w: FloatArray
     gamma: float
     mu: float
     k: int

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from safescreen.arrays import FloatArray
 from safescreen.kernels.compiling import compiled, reordered
 
 
 @reordered
-def dot(a, b):
+def dot(a: FloatArray, b: FloatArray) -> float:
     """Inner product, summed in whatever order is fastest."""
     total = 0.0
     for i in range(a.size):
@@ -15,7 +16,7 @@ def dot(a, b):
 
 
 @reordered
-def total(a):
+def total(a: FloatArray) -> float:
     """Sum of an array, in whatever order is fastest."""
     result = 0.0
     for i in range(a.size):
@@ -24,7 +25,7 @@ def total(a):
 
 
 @reordered
-def absolute_total(a):
+def absolute_total(a: FloatArray) -> float:
     """Sum of absolute values."""
     result = 0.0
     for i in range(a.size):
@@ -33,28 +34,28 @@ def absolute_total(a):
 
 
 @reordered
-def add_multiple(target, factor, a):
+def add_multiple(target: FloatArray, factor: float, a: FloatArray) -> None:
     """``target += factor * a`` in place."""
     for i in range(target.size):
         target[i] += factor * a[i]
 
 
 @reordered
-def copy_into(target, source):
+def copy_into(target: FloatArray, source: FloatArray) -> None:
     """Copy an array; plain assignment would compile checks that can never fail."""
     for i in range(target.size):
         target[i] = source[i]
 
 
 @reordered
-def clear(a):
+def clear(a: FloatArray) -> None:
     """Set an array to zero."""
     for i in range(a.size):
         a[i] = 0.0
 
 
 @compiled
-def kth_and_next_largest(values, count, k):
+def kth_and_next_largest(values: FloatArray, count: int, k: int) -> tuple[float, float]:
     """The k-th and the (k+1)-th largest of ``values[:count]`` (0 where there is none); reorders ``values``."""
     if k <= 0:
         largest = 0.0
@@ -89,7 +90,7 @@ def kth_and_next_largest(values, count, k):
 
 
 @reordered
-def factorise(matrix, size):
+def factorise(matrix: FloatArray, size: int) -> None:
     """Cholesky factor in place (lower triangle), with negligible pivots blocked.
 
     A pivot that vanishes against its diagonal belongs to a direction without curvature (duplicated columns): a huge
@@ -112,7 +113,7 @@ def factorise(matrix, size):
 
 
 @reordered
-def solve_factorised(factor, size, rhs):
+def solve_factorised(factor: FloatArray, size: int, rhs: FloatArray) -> None:
     """Solve with the Cholesky factor, in place of the right-hand side."""
     for a in range(size):
         value = rhs[a]

@@ -54,15 +54,16 @@ class CVDisplay(Display):
 
     def _draw(self, ax: Any, **kwargs: Any) -> None:
         along, across = self._parameters()
-        params, mean = list(self.cv_results["params"]), np.asarray(self.cv_results["mean_test_score"], dtype=np.float64)
+        params, mean = self.cv_results["params"], np.asarray(self.cv_results["mean_test_score"], dtype=np.float64)
         x = np.array([p[along] for p in params], dtype=np.float64)
         spread, spread_name = self._spread()
-        groups = _groups(params, across)
+        labels = [", ".join(f"{_last_part(name)} = {_short(p[name])}" for name in across) for p in params]
+        groups = list(dict.fromkeys(labels))
         colours = pyplot().get_cmap("viridis")(np.linspace(0.1, 0.8, len(groups))) if across else [STRONG]
         style = {"marker": "o", "markersize": 4.0, "linewidth": 1.5, "capsize": 2.5, "elinewidth": 0.9, **kwargs}
-        for (label, members), colour in zip(groups.items(), colours, strict=True):
-            order = sorted(members, key=lambda i: x[i])
-            ax.errorbar(x[order], mean[order], spread[order], **{"color": colour, "label": label or None, **style})
+        for group, colour in zip(groups, colours, strict=True):
+            order = [i for i in np.argsort(x, kind="stable") if labels[i] == group]
+            ax.errorbar(x[order], mean[order], spread[order], **{"color": colour, "label": group or None, **style})
         label_parameter(ax, _last_part(along), x)
         if self.best_index is not None:
             star = {"linestyle": "", "marker": "*", "markersize": 15, "markeredgecolor": "white", "zorder": 5}
@@ -86,15 +87,6 @@ class CVDisplay(Display):
             raise ValueError("cv_results has no numeric parameter, but a display needs one to draw along.")
         along = max(numeric, key=lambda name: counts[name])
         return along, [name for name in counts if name != along and counts[name] > 1]
-
-
-def _groups(params: list[dict[str, Any]], across: list[str]) -> dict[str, list[int]]:
-    """Candidates by the values of the parameters that are not drawn along."""
-    groups: dict[str, list[int]] = {}
-    for i, candidate in enumerate(params):
-        label = ", ".join(f"{_last_part(name)} = {_short(candidate[name])}" for name in across)
-        groups.setdefault(label, []).append(i)
-    return groups
 
 
 def _last_part(name: str) -> str:

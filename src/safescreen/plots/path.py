@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from safescreen.arrays import FloatArray, IndexArray
+from safescreen.formatting.escaping import shortened
 from safescreen.plots.base import QUIET, STRONG, WEAK, Display, draws, label_parameter
 
 if TYPE_CHECKING:
     from safescreen.path import L0Path
-
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.int64]
 
 _COLOURS = tuple(f"C{i}" for i in (0, 1, 2, 3, 4, 5, 6, 8, 9))  # without grey, which is for features not named
 _LONGEST_NAME = 30
@@ -115,14 +114,11 @@ class PathDisplay(Display):
         ax.legend(**_BESIDE)
 
     def _name(self, j: int) -> str:
-        name = f"x{j}" if self.feature_names is None else str(self.feature_names[j])
-        return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+        return f"x{j}" if self.feature_names is None else shortened(str(self.feature_names[j]), _LONGEST_NAME)
 
 
 def _without_idle_zeros(values: FloatArray) -> tuple[FloatArray, list[int]]:
     """The values without those zeros that have no nonzero neighbour, and where to put markers: at the nonzeros."""
     active = values != 0.0
-    near = active.copy()
-    near[1:] |= active[:-1]
-    near[:-1] |= active[1:]
+    near = np.convolve(active, np.ones(3))[1:-1] > 0.0
     return np.where(near, values, np.nan), np.flatnonzero(active).tolist()

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from safescreen.problem import Problem
     from safescreen.screening import Screening
 
+_GROUPS = (
+    ("in no optimal model", STRONG, 10.0),
+    ("undecided", WEAK, 16.0),
+    ("in every optimal model", GOOD, 36.0),
+)  # label, colour and size of dots: the rarer, the larger
+
 
 class ScreeningDisplay(Display):
     """Margins of all features, sorted, coloured by what is proved about them.
@@ -77,27 +83,17 @@ class ScreeningDisplay(Display):
         return cls.from_screening(screen(problem, upper_bound=upper_bound), ax=ax, **kwargs)
 
     def _draw(self, ax: Any, **kwargs: Any) -> None:
+        group_of = np.full(self.margin.size, 1)
+        group_of[self.excluded], group_of[self.included] = 0, 2
         order = np.argsort(-self.margin, kind="stable")
         order = order[np.isfinite(self.margin[order])]
-        height, rank = self.margin[order], np.arange(1, order.size + 1)
         ax.axhline(0.0, color="0.35", linewidth=0.9)
-        for label, colour, size, mask in self._groups():
-            chosen = mask[order]
-            if mask.any():
-                look = {"color": colour, "s": size, "label": f"{label} ({mask.sum():,})", "linewidths": 0.0, **kwargs}
-                ax.scatter(rank[chosen], height[chosen], **look)
+        for group, (label, colour, size) in enumerate(_GROUPS):
+            members, ranks = np.count_nonzero(group_of == group), np.flatnonzero(group_of[order] == group)
+            if members:
+                look = {"color": colour, "s": size, "label": f"{label} ({members:,})", "linewidths": 0.0, **kwargs}
+                ax.scatter(ranks + 1, self.margin[order[ranks]], **look)
         decided = 100.0 * (self.excluded.size + self.included.size) / max(self.margin.size, 1)
         ax.set_title(f"{decided:.1f} % of {self.margin.size:,} features decided")
         ax.set(xlabel="features, sorted by margin", ylabel="margin of the proof")
         ax.legend(loc="lower left", markerscale=1.5, framealpha=1.0, edgecolor="none")  # margins fall: a free corner
-
-    def _groups(self) -> list[tuple[str, str, float, npt.NDArray[np.bool_]]]:
-        """Label, colour, size and mask of what is excluded, undecided and included: the rarer, the larger."""
-        out, inside = np.zeros((2, self.margin.size), dtype=np.bool_)
-        out[self.excluded] = True
-        inside[self.included] = True
-        return [
-            ("in no optimal model", STRONG, 10.0, out),
-            ("undecided", WEAK, 16.0, ~(out | inside)),
-            ("in every optimal model", GOOD, 36.0, inside),
-        ]

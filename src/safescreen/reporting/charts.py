@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from safescreen.arrays import FloatArray, IndexArray
 from safescreen.formatting.digits import nearest
 from safescreen.formatting.escaping import escaped
 from safescreen.reporting.markup import PARAMETERS
 
-Values = Sequence[float] | npt.NDArray[np.float64]
+Values = Sequence[float] | FloatArray
 
 _SIDE = 1000.0  # of the SVG's own square, whatever its shape on the page
 
@@ -34,18 +35,11 @@ class Axis:
     labels: tuple[str, ...]
     logarithmic: bool = False
 
-    @property
-    def label(self) -> str:
-        """What to write along the axis."""
-        return f"{self.title}, logarithmic" if self.logarithmic else self.title
-
-    def place(self, value: float) -> float:
-        """Where a number lies, 0 at the low end and 1 at the high end."""
-        low, high = self._scaled(self.low), self._scaled(self.high)
-        return (self._scaled(min(max(value, self.low), self.high)) - low) / (high - low)
-
-    def _scaled(self, value: float) -> float:
-        return math.log10(value) if self.logarithmic else value
+    def place(self, values: npt.ArrayLike) -> FloatArray:
+        """Where numbers lie, 0 at the low end and 1 at the high end."""
+        scale = np.log10 if self.logarithmic else np.asarray
+        low, high, inside = scale(self.low), scale(self.high), scale(np.clip(values, self.low, self.high))
+        return np.asarray((inside - low) / (high - low), dtype=np.float64)
 
 
 def linear(title: str, low: float, high: float, most: int = 6, whole: bool = False, room: float = 0.0) -> Axis:
@@ -61,7 +55,7 @@ def linear(title: str, low: float, high: float, most: int = 6, whole: bool = Fal
     if decimals > 8 or abs(high) >= 1e7:
         labels = [nearest(tick, 6) for tick in ticks]
     else:
-        labels = [f"{tick:.{decimals}f}".replace("-", "−") for tick in ticks]
+        labels = [f"{tick:,.{decimals}f}".replace("-", "−") for tick in ticks]
     return Axis(title, low, high, tuple(ticks), tuple(labels))
 
 
@@ -73,22 +67,16 @@ def logarithmic(title: str, low: float, high: float, count: int = 6) -> Axis:
     factors = (1.0, 2.0, 5.0) if decades < 1.5 else (1.0, 3.0) if decades < 3.2 else (1.0,)
     powers = range(first, last + 1, every)
     ticks = [f * 10.0**p for p in powers for f in factors if low * 0.999 <= f * 10.0**p <= high * 1.001]
-    return Axis(title, low, high, tuple(ticks), tuple(nearest(tick, 1) for tick in ticks), logarithmic=True)
+    labels = tuple(nearest(tick, 1) for tick in ticks)
+    return Axis(f"{title}, logarithmic", low, high, tuple(ticks), labels, logarithmic=True)
 
 
-def parameter_axis(name: str, values: npt.NDArray[np.float64]) -> Axis:
+def parameter_axis(name: str, values: FloatArray) -> Axis:
     """An axis for a model parameter: prices and ridge parameters are spread over orders of magnitude."""
     low, high = float(values.min()), float(values.max())
     if name != "k" and low > 0.0 and high > 10.0 * low:
         return logarithmic(PARAMETERS[name], low, high)
     return linear(PARAMETERS[name], low, high, 12 if name == "k" else 6, whole=name == "k")
-
-
-def rank_axis(title: str, size: int) -> Axis:
-    """An axis for places from first to last."""
-    steps = linear(title, 0.0, size, 5, whole=True).ticks
-    ticks = (1.0, *(tick for tick in steps if 1.0 < tick <= size))
-    return Axis(title, 0.5, size + 0.5, ticks, tuple(f"{tick:,.0f}" for tick in ticks))
 
 
 def _round_step(step: float, whole: bool) -> float:
@@ -136,17 +124,9 @@ class Chart:
         pairs = zip(self._points(xs, lower), self._points(xs, upper), strict=True)
         self.marks.append(f'<path class="bar {look}" d="{"".join(f"M{low}L{high}" for low, high in pairs)}"/>')
 
-    def columns(self, left: Values, right: Values, heights: Values, look: str) -> None:
-        """Filled columns on the lower end of the vertical axis."""
-        parts = []
-        for start, end, height in zip(left, right, heights, strict=True):
-            a, b, top = self._x(start), self._x(end), self._y(height)
-            parts.append(f"M{a:.1f} {_SIDE:g}V{top:.1f}H{b:.1f}V{_SIDE:g}Z")
-        self.marks.append(f'<path class="area {look}" d="{"".join(parts)}"/>')
-
     def level(self, y: float, look: str) -> None:
         """A horizontal line across the chart."""
-        self.marks.append(f'<path class="line {look}" d="M0 {self._y(y):.1f}H{_SIDE:g}"/>')
+        self.line((self.x.low, self.x.high), (y, y), look)
 
     def html(
         self, name: str, title: str, description: str, legend: Sequence[tuple[str, str]] = (), height: int = 240
@@ -154,38 +134,31 @@ class Chart:
         """The chart as a figure; all texts are escaped here. The legend pairs labels with looks."""
         keys = "".join(f'<span class="key {look}">{escaped(label)}</span>' for label, look in legend)
         widest = max(self.y.labels, key=len, default="")
+        grid = "".join(f"M0 {_SIDE * (1.0 - place):.1f}H{_SIDE:g}" for place in self.y.place(self.y.ticks))
         return (
             f'<figure class="chart" data-chart="{escaped(name)}"><figcaption><strong>{escaped(title)}</strong>'
             f'<span class="keys">{keys}</span></figcaption>'
-            f'<div class="y-label">{escaped(self.y.label)}</div><div class="plot" style="--height:{height}px">'
+            f'<div class="y-label">{escaped(self.y.title)}</div><div class="plot" style="--height:{height}px">'
             f'<div class="ys"><b>{escaped(widest)}</b>{_tick_labels(self.y, "bottom")}</div>'
             f'<svg viewBox="0 0 1000 1000" preserveAspectRatio="none" role="img" aria-label="{escaped(description)}">'
-            f'<path class="grid" d="{self._grid()}"/>{"".join(self.marks)}</svg>'
+            f'<path class="grid" d="{grid}"/>{"".join(self.marks)}</svg>'
             f'<div class="xs">{_tick_labels(self.x, "left")}</div></div>'
-            f'<div class="x-label">{escaped(self.x.label)}</div></figure>'
+            f'<div class="x-label">{escaped(self.x.title)}</div></figure>'
         )
 
-    def _grid(self) -> str:
-        return "".join(f"M0 {self._y(tick):.1f}H{_SIDE:g}" for tick in self.y.ticks)
-
     def _points(self, xs: Values, ys: Values) -> list[str]:
-        return [f"{self._x(x):.1f} {self._y(y):.1f}" for x, y in zip(xs, ys, strict=True)]
-
-    def _x(self, value: float) -> float:
-        return _SIDE * self.x.place(float(value))
-
-    def _y(self, value: float) -> float:
-        return _SIDE * (1.0 - self.y.place(float(value)))
+        places = zip(_SIDE * self.x.place(xs), _SIDE * (1.0 - self.y.place(ys)), strict=True)
+        return [f"{x:.1f} {y:.1f}" for x, y in places]
 
 
 def _tick_labels(axis: Axis, side: str) -> str:
     """The axis' numbers, each at its distance from a side of the chart."""
     return "".join(
-        f'<span style="{side}:{100 * axis.place(tick):.2f}%">{escaped(label)}</span>'
-        for tick, label in zip(axis.ticks, axis.labels, strict=True)
+        f'<span style="{side}:{100.0 * place:.2f}%">{escaped(label)}</span>'
+        for place, label in zip(axis.place(axis.ticks), axis.labels, strict=True)
     )
 
 
-def thinned(size: int, most: int = 400) -> npt.NDArray[np.int64]:
+def thinned(size: int, most: int = 400) -> IndexArray:
     """At most ``most`` places out of many, first and last included: a screen shows no more."""
     return np.unique(np.linspace(0, size - 1, min(size, most)).round().astype(np.int64))

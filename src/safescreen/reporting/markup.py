@@ -9,13 +9,10 @@ from typing import Any, NamedTuple
 
 from safescreen.formatting.escaping import escaped, shortened
 
-LONGEST_NAME = 200
-"""Characters of a name that are shown: nobody reads more, and column numbers tell features apart."""
-
+LONGEST_TEXT = 200  # characters of a name or value: nobody reads more, and column numbers tell features apart
 SYMBOLS = {"k": "k", "mu": "μ", "gamma": "γ"}
 PARAMETERS = {"k": "budget k", "mu": "price μ", "gamma": "ridge parameter γ"}
 
-_LONGEST_VALUE = 200
 _LONG_NAME = 60  # may be cut off on a small screen
 
 
@@ -53,11 +50,11 @@ def paragraph(text: str, look: str = "") -> str:
     return f'<p class="{look}">{escaped(text)}</p>' if look else f"<p>{escaped(text)}</p>"
 
 
-def name(text: str, length: int = LONGEST_NAME) -> str:
+def name(text: str, length: int = LONGEST_TEXT) -> str:
     """A user's name for something, isolated so that its direction of writing cannot disturb the line."""
     if not text.strip():
         return "<i>no name</i>"
-    hint = f' title="{escaped(shortened(text, LONGEST_NAME))}"' if len(text) > _LONG_NAME else ""
+    hint = f' title="{escaped(shortened(text, LONGEST_TEXT))}"' if len(text) > _LONG_NAME else ""
     return f"<bdi{hint}>{escaped(shortened(text, length))}</bdi>"
 
 
@@ -82,10 +79,8 @@ def folded(summary: str, content: str, unfolded: bool = False) -> str:
 
 def fact_table(facts: Mapping[str, Any], look: str) -> str:
     """Names and values in two columns."""
-    rows = "".join(
-        f'<tr><th scope="row">{escaped(shortened(str(key), 80))}</th><td>{escaped(_value(value))}</td></tr>'
-        for key, value in facts.items()
-    )
+    cells = [[escaped(shortened(str(text), LONGEST_TEXT)) for text in fact] for fact in facts.items()]
+    rows = "".join(f'<tr><th scope="row">{key}</th><td>{value}</td></tr>' for key, value in cells)
     return f'<table class="facts {look}"><tbody>{rows}</tbody></table>'
 
 
@@ -113,14 +108,5 @@ def row(columns: Sequence[Column], cells: Iterable[str], look: str = "") -> str:
     return f"<tr{_class(look)}>{''.join(parts)}</tr>"
 
 
-def code(text: str) -> str:
-    """Something to type or paste."""
-    return f"<pre><code>{escaped(text)}</code></pre>"
-
-
 def _class(look: str) -> str:
     return f' class="{look}"' if look else ""
-
-
-def _value(value: Any) -> str:
-    return repr(float(value)) if isinstance(value, float) else shortened(str(value), _LONGEST_VALUE)

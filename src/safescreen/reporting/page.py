@@ -13,24 +13,9 @@ from safescreen.formatting.escaping import escaped, script_json
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.subject import Subject
 from safescreen.reporting.markup import filled, ingredient, joined, paragraph
-from safescreen.reporting.sections.answer import answer_section
-from safescreen.reporting.sections.features import features_data, features_section
-from safescreen.reporting.sections.footer import details_section, proof_section
-from safescreen.reporting.sections.grid import grid_section
-from safescreen.reporting.sections.held_out import held_out_section
-from safescreen.reporting.sections.path import path_section
-from safescreen.reporting.sections.search import search_section
+from safescreen.reporting.sections import answer, features, footer, grid, held_out, path, search
 
-_SECTIONS = (
-    path_section,
-    answer_section,
-    grid_section,
-    features_section,
-    search_section,
-    held_out_section,
-    proof_section,
-    details_section,
-)
+_SECTIONS = (path, answer, grid, features, search, held_out, footer)
 
 
 def page_of(subject: Subject, title: str | None = None) -> str:
@@ -46,8 +31,8 @@ def page_of(subject: Subject, title: str | None = None) -> str:
         style=ingredient("page.css"),
         question=paragraph(sentences.question(subject), "question"),
         meaning=paragraph(sentences.meaning_of_best(subject), "quiet"),
-        sections=joined(section(subject) for section in _SECTIONS),
-        data=script_json(features_data(subject)),
+        sections=joined(part.section(subject) for part in _SECTIONS),
+        data=script_json(features.embedded(subject)),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )

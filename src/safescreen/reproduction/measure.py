@@ -41,7 +41,7 @@ def make_problem(instance: Instance, genomic: str | None = None) -> ss.Problem:
         X, y = _synthetic(instance.m, instance.n, instance.seed)
     else:
         X, y = _real(instance.data, genomic)
-    terms = {"mu": instance.mu, "k": instance.k, "gamma": instance.gamma}
+    terms: dict[str, Any] = {"mu": instance.mu, "k": instance.k, "gamma": instance.gamma}
     return ss.Problem(X, y, **terms, standardize=not synthetic, fit_intercept=False)
 
 

@@ -109,15 +109,15 @@ class Search:
         workers.share_nodes()
         busy = [worker for worker in workers.each if worker.waiting > 0]
         workers.let_go_on()
-        limit, threads = self.settings.node_limit, self.settings.n_threads
+        limit, threads, upper = self.settings.node_limit, self.settings.n_threads, self.incumbent.objective
         nodes = _NO_LIMIT if limit is None else max(limit - self.nodes, 0)
         if len(busy) == 1:
             few = threads > 1 and self.open_nodes < FEW_NODES * threads
             allowance = ALLOWANCE // 1000 if few else ALLOWANCE
-            workers.explore(busy[0], self._orders._replace(node_limit=nodes, allowance=allowance))
+            workers.explore(busy[0], upper, self._orders._replace(node_limit=nodes, allowance=allowance))
             return
         orders = self._orders._replace(node_limit=-(-nodes // len(busy)), allowance=ALLOWANCE)
-        for task in [pool.submit(workers.explore, worker, orders) for worker in busy]:
+        for task in [pool.submit(workers.explore, worker, upper, orders) for worker in busy]:
             task.result()
 
     def _update(self, workers: Workers) -> None:
@@ -126,20 +126,19 @@ class Search:
             worker.flush_log()
             support = worker.collect_model(self.incumbent.objective)
             if support is not None:
-                self._adopt(workers, polish(self.problem, support, self.incumbent.x, self.incumbent.b))
+                self._adopt(polish(self.problem, support, self.incumbent.x, self.incumbent.b))
         small = workers.n_columns * self.problem.n_samples <= SMALL_BLOCK
         if small and self.improver.is_due(self.incumbent, self._gap(), self.nodes):
-            self._adopt(workers, self.improver.next_door(self.incumbent, self.nodes))
+            self._adopt(self.improver.next_door(self.incumbent, self.nodes))
         if self.improver.may_perturb(self._gap(), self.nodes):
-            self._adopt(workers, self.improver.perturbed(self.incumbent, self.nodes))
+            self._adopt(self.improver.perturbed(self.incumbent, self.nodes))
         bound = min(worker.lower_bound for worker in workers.each)
         self.lower_bound = min(max(self.lower_bound, bound), self.incumbent.objective)
 
-    def _adopt(self, workers: Workers, model: Incumbent) -> None:
+    def _adopt(self, model: Incumbent) -> None:
         """Make a model the incumbent, if it is better."""
         if model.objective < self.incumbent.objective:
             self.incumbent = self.improver.from_new(model, self.lower_bound, self.nodes)
-        workers.lower_upper(self.incumbent.objective)
 
     def _close_tree(self) -> None:
         """Complete the proof of the tree, keep what the root has decided in it, and dismiss the workers."""

@@ -11,14 +11,18 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen import kernels
-from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels import Orders, Subproblem
-from safescreen.kernels.exploration import EXHAUSTED, LOG_FULL, NODES_FULL, make_explorer
+from safescreen.kernels.exploration import EXHAUSTED, LOG_FULL, NODES_FULL, make_exploration
 from safescreen.kernels.node import make_workspace
 from safescreen.kernels.open_nodes import OpenNodes, enlarged, make_open_nodes
 from safescreen.kernels.proof_log import ProofLog
 
 _NO_NODES = make_open_nodes(1, 1, 1, 1)
+
+
+RootBounds = tuple[FloatArray, FloatArray]
+"""Bounds of the whole problem with a feature in, and with it out; minus infinity where the root proves nothing."""
 
 
 class Beginning(NamedTuple):
@@ -29,13 +33,6 @@ class Beginning(NamedTuple):
     capacity: int  # columns a working set may have
 
 
-class RootProof(NamedTuple):
-    """Bounds of the whole problem with a feature in, or out; minus infinity where the root proves nothing."""
-
-    if_in: FloatArray
-    if_out: FloatArray
-
-
 class Report(NamedTuple):
     """What became of a batch of open nodes."""
 
@@ -44,6 +41,7 @@ class Report(NamedTuple):
     nodes: int  # explored so far
     support: IndexArray | None  # the best model found since the last report, by positions in the columns
     objective: float
+    log: ProofLog  # of the nodes explored since it was last emptied
     exhausted: bool
     log_is_full: bool  # hand the log over, then go on
 
@@ -52,15 +50,20 @@ class Explorer:
     """One worker: its work space, its log, and the state it shares with others on the same computer."""
 
     def __init__(
-        self, subproblem: Subproblem, beginning: Beginning, root: RootProof, shared: FloatArray, log: ProofLog
+        self, subproblem: Subproblem, beginning: Beginning, bounds: RootBounds, shared: RecordArray, log: ProofLog
     ) -> None:
         features = beginning.hot.size
-        self._arrays = make_explorer(subproblem, beginning.hot, _NO_NODES, root, shared, log)
+        self._arrays = make_exploration(subproblem, beginning.hot, _NO_NODES, bounds, shared, log)
         self._workspace = make_workspace(features, beginning.weights, beginning.capacity)
         self.log = log
 
-    def explore(self, open_nodes: OpenNodes, orders: Orders) -> Report:
-        """Work until the allowance is used, nothing is left, the log is full or another worker has run dry."""
+    def explore(self, open_nodes: OpenNodes, upper: float, orders: Orders) -> Report:
+        """Work until the allowance is used, nothing is left, the log is full or another worker has run dry.
+
+        ``upper`` is the objective of the best model the caller knows; a better one that is found counts at once.
+        """
+        shared = self._arrays.shared[0]
+        shared["upper"] = min(float(shared["upper"]), upper)
         tally, models = self._arrays.tally, self._arrays.models
         last = self.nodes + orders.node_limit
         while True:
@@ -78,6 +81,7 @@ class Explorer:
             nodes=self.nodes,
             support=support,
             objective=objective,
+            log=self.log,
             exhausted=outcome == EXHAUSTED,
             log_is_full=outcome == LOG_FULL,
         )

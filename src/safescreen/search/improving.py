@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -38,8 +39,12 @@ class Improver:
     def from_new(self, model: Incumbent, lower_bound: float, nodes: int) -> Incumbent:
         """A model the tree has found, improved where the gap leaves room."""
         if model.objective - lower_bound > LOCAL_SEARCH_GAP * model.objective:
-            return improve(self.problem, model, self.root, lambda: self.watch.limit(nodes) is not None)
+            return improve(self.problem, model, self.root, self._is_over(nodes))
         return model
+
+    def _is_over(self, nodes: int) -> Callable[[], bool]:
+        """Asked now and then by a local search: whether the whole search has reached a limit by now."""
+        return lambda: self.watch.limit(nodes) is not None
 
     def is_due(self, model: Incumbent, gap: float, nodes: int) -> bool:
         """Whether a long search should look next door, which it does ever more rarely."""
@@ -53,9 +58,8 @@ class Improver:
         """The best model next door to this one: within the gap there may be a better one."""
         self._next_look = 8 * nodes
         refits = min(nodes / 2, 100 + nodes / 20)
-        expired = lambda: self.watch.limit(nodes) is not None  # noqa: E731
         hard = nodes >= LONG_SEARCH_NODES
-        self._looked_at = improve(self.problem, model, self.root, expired, refits=refits, hard=hard)
+        self._looked_at = improve(self.problem, model, self.root, self._is_over(nodes), refits=refits, hard=hard)
         return self._looked_at
 
     def may_perturb(self, gap: float, nodes: int) -> bool:
@@ -66,7 +70,6 @@ class Improver:
 
     def perturbed(self, model: Incumbent, nodes: int) -> Incumbent:
         """The best model found from one with about half of its features forgotten."""
-        expired = lambda: self.watch.limit(nodes) is not None  # noqa: E731
-        found, work = perturb_and_improve(self.problem, model, self.root, expired, self._rng)
+        found, work = perturb_and_improve(self.problem, model, self.root, self._is_over(nodes), self._rng)
         self._work += work
         return found

@@ -83,8 +83,7 @@ class Solution:
     root: Bound | None = field(repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.status, Status):  # who makes a copy may give a plain string
-            object.__setattr__(self, "status", Status(self.status))
+        object.__setattr__(self, "status", Status(self.status))  # who makes a copy may give a plain string
 
     @property
     def gap(self) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels import IN, Orders
 from safescreen.kernels.exploration import make_shared
 from safescreen.kernels.open_nodes import (
@@ -21,7 +21,7 @@ from safescreen.kernels.proof_log import ProofLog, make_proof_log
 from safescreen.problem import Problem
 from safescreen.relaxation import Fixings, Root, restricted_for_search
 from safescreen.screening import flipped
-from safescreen.search.explorer import Beginning, Explorer, RootProof
+from safescreen.search.explorer import Beginning, Explorer, RootBounds
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.tuning import HOT_FEATURES, LOGGED_ENTRIES, LOGGED_NODES, NODE_SLOTS, OPEN_BYTES, WARMING_SHARE
 
@@ -48,11 +48,11 @@ class Worker:
         """The smallest bound of anything this worker has open or closed."""
         return min(smallest_bound(self.open_nodes), self.closed_bound)
 
-    def explore(self, orders: Orders) -> bool:
+    def explore(self, upper: float, orders: Orders) -> bool:
         """Work until the allowance is used, nothing is left or another worker has run dry; whether nothing is left."""
         last = self.nodes + orders.node_limit
         while True:
-            report = self.explorer.explore(self.open_nodes, orders._replace(node_limit=last - self.nodes))
+            report = self.explorer.explore(self.open_nodes, upper, orders._replace(node_limit=last - self.nodes))
             self.open_nodes, self.closed_bound, self.nodes = report.open_nodes, report.closed_bound, report.nodes
             if report.support is not None and report.objective < self.best[0]:
                 self.best = report.objective, self.columns[report.support]
@@ -94,25 +94,21 @@ class Workers:
     """All workers of a search, and what they share."""
 
     each: list[Worker]
-    shared: FloatArray  # [a record of `safescreen.kernels.exploration.SHARED`]
+    shared: RecordArray  # [a record of `safescreen.kernels.exploration.SHARED`]
 
     @property
     def n_columns(self) -> int:
         """Columns that the search is about."""
         return self.each[0].columns.size
 
-    def explore(self, worker: Worker, orders: Orders) -> None:
+    def explore(self, worker: Worker, upper: float, orders: Orders) -> None:
         """Let a worker explore; one that runs dry calls the others back, so that nodes can be shared out again."""
-        if worker.explore(orders):
+        if worker.explore(upper, orders):
             self.shared["stop"] = 1
 
     def let_go_on(self) -> None:
         """Nobody is called back any more."""
         self.shared["stop"] = 0
-
-    def lower_upper(self, objective: float) -> None:
-        """Tell all of them about a model."""
-        self.shared["upper"] = min(float(self.shared["upper"][0]), objective)
 
     def share_nodes(self) -> None:
         """Give idle workers half of the busiest one's nodes."""
@@ -128,7 +124,7 @@ def make_workers(
     """Workers over the columns that are not excluded; the first one holds the root node."""
     columns = np.flatnonzero(~fixings.excluded)
     shared = make_shared(upper)
-    bounds = _root_proof(problem, root, columns)
+    bounds = _root_bounds(problem, root, columns)
     nonzero = int(np.count_nonzero(root.x))
     capacity = min(columns.size, max(256, 2 * nonzero, nonzero + problem.k if problem.k < columns.size else 0))
     width = min(columns.size, max(32, nonzero + nonzero // 2))
@@ -148,10 +144,10 @@ def make_workers(
     return Workers(each, shared)
 
 
-def _root_proof(problem: Problem, root: Root, columns: IndexArray) -> RootProof:
+def _root_bounds(problem: Problem, root: Root, columns: IndexArray) -> RootBounds:
     """What the root's dual point proves about each column."""
     chosen, raised = flipped(root.bound, Fixings.given(problem))
-    return RootProof(np.where(chosen, -np.inf, raised)[columns], np.where(chosen, raised, -np.inf)[columns])
+    return np.where(chosen, -np.inf, raised)[columns], np.where(chosen, raised, -np.inf)[columns]
 
 
 def _log(features: int, number: int, count: int, proof: ProofWriter | None) -> ProofLog:

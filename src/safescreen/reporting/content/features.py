@@ -5,13 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
+from safescreen.arrays import FloatArray, IndexArray
 from safescreen.problem import Problem
 from safescreen.search.solution import Solution
-
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.int64]
 
 _BLOCK = 256  # columns held dense at a time
 
@@ -57,9 +54,8 @@ def reading_order(letters: str, margin: FloatArray, support: IndexArray) -> Inde
     """Features as a reader wants them: the model, what is proved in or open, and then what was hardest to rule out."""
     chosen = np.ones(len(letters), dtype=np.int64)
     chosen[support] = 0
-    rank = {decision.value: place for place, decision in enumerate(Decision)}
-    places = np.array([rank[letter] for letter in letters])
-    return np.lexsort((np.arange(len(letters)), margin, places, chosen))
+    places = np.array(list(map("".join(Decision).index, letters)))
+    return np.lexsort((margin, places, chosen))
 
 
 def deviations(problem: Problem, features: IndexArray) -> FloatArray:

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, logit
 from scipy.stats import binomtest, norm, rankdata
 
 from safescreen import prediction
+from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.problem.validation import check_matrix
 from safescreen.search.solution import Solution
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 _SMALLEST_GROUP = 15  # samples
 _MOST_GROUPS = 10
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Samples of similar prediction: the mean of these, and the share that came true with its 95 % interval."""
 
     size: int
@@ -62,11 +58,6 @@ class HeldOut:
         return float(np.mean((self.probability - self.positive) ** 2))
 
     @property
-    def accuracy(self) -> float:
-        """Share of samples whose more probable class came true."""
-        return prediction.accuracy(self.log_odds, self.positive)
-
-    @property
     def auc(self) -> float:
         """Area under the ROC curve; NaN with one class."""
         return prediction.auc(self.log_odds, self.positive)
@@ -84,10 +75,6 @@ class HeldOut:
         spread = norm.ppf(0.975) * math.sqrt(variance) / (area * (1.0 - area))
         return float(expit(logit(area) - spread)), float(expit(logit(area) + spread))
 
-    def roc(self) -> tuple[FloatArray, FloatArray]:
-        """Rates of false and true positives as the threshold falls, one point per distinct prediction."""
-        return prediction.roc(self.log_odds, self.positive)
-
     def calibration(self) -> list[Group]:
         """Samples in groups of similar prediction, as equal in size as ties allow."""
         count = int(np.clip(self.log_odds.size // _SMALLEST_GROUP, 1, _MOST_GROUPS))
@@ -97,7 +84,7 @@ class HeldOut:
         cuts = sorted({int(np.searchsorted(score, score[cut], side="left")) for cut in cuts} - {0})
         return [self._group(members) for members in np.split(order, cuts)]
 
-    def _group(self, members: npt.NDArray[np.intp]) -> Group:
+    def _group(self, members: IndexArray) -> Group:
         true = int(self.positive[members].sum())
         interval = binomtest(true, members.size).proportion_ci(method="wilson")
         predicted, observed = float(self.probability[members].mean()), true / members.size
@@ -125,13 +112,12 @@ def _matched(solution: Solution, X: Any) -> Any:
             "columns in the same order."
         )
     if names is not None and problem.feature_names is not None:
-        differing = np.flatnonzero(names.astype(str) != problem.feature_names.astype(str))
-        if differing.size:
-            j = int(differing[0])
-            raise ValueError(
-                f"test has {names[j]!r} as column {j}, but the model was fitted to {problem.feature_names[j]!r} there: "
-                "give the same columns in the same order."
-            )
+        for j, (found, expected) in enumerate(zip(names, problem.feature_names, strict=True)):
+            if str(found) != str(expected):
+                raise ValueError(
+                    f"test has {found!r} as column {j}, but the model was fitted to {expected!r} there: give the same "
+                    "columns in the same order."
+                )
     return matrix
 
 
@@ -141,9 +127,7 @@ def _positive(solution: Solution, y: Any, size: int) -> BoolArray:
     if len(labels) != size:
         raise ValueError(f"test has {size} rows in X, but {len(labels)} labels in y.")
     negative, positive = solution.problem.classes.tolist()
-    strangers = [label for label in labels if label not in (negative, positive)]
-    if strangers:
-        raise ValueError(
-            f"test has the label {strangers[0]!r} in y, but the model knows {negative!r} and {positive!r}."
-        )
+    unknown = [label for label in labels if label not in (negative, positive)]
+    if unknown:
+        raise ValueError(f"test has the label {unknown[0]!r} in y, but the model knows {negative!r} and {positive!r}.")
     return np.array([label == positive for label in labels], dtype=np.bool_)

@@ -5,23 +5,13 @@ Everything here returns plain text; escaping is the business of whoever puts it 
 
 from __future__ import annotations
 
-from safescreen.formatting.digits import (
-    above,
-    below,
-    counted,
-    difference_above,
-    duration,
-    nearest,
-    percent_above,
-    percent_of,
-)
+from safescreen.formatting.digits import above, below, counted, difference_above, duration, percent_above, percent_of
 from safescreen.formatting.escaping import shortened
 from safescreen.path import L0Path
 from safescreen.problem import Problem
 from safescreen.reporting.content.features import Decision, decisions
 from safescreen.reporting.content.subject import Subject
 from safescreen.search.solution import Solution
-from safescreen.status import Status
 
 _LONGEST_LABEL = 40
 
@@ -66,23 +56,24 @@ def question(subject: Subject) -> str:
 
 def _of_one_model(problem: Problem) -> str:
     """Who could predict: the question's beginning for one model."""
-    budget, price = f"at most {problem.k:,}", f"each at a price of {problem.mu:g}"
-    if has_budget(problem) and problem.mu > 0.0:
-        return f"Which of {problem.n_features:,} features, {budget}, {price},"
+    if problem.mu > 0.0:
+        return f"Which of {problem.n_features:,} features{_at_most(problem)}, each at a price of {problem.mu:g},"
     if has_budget(problem):
         count = "one" if problem.k == 1 else f"{problem.k:,} or fewer"
         return f"Which {count} of {problem.n_features:,} features"
-    if problem.mu > 0.0:
-        return f"Which of {problem.n_features:,} features, {price},"
     return f"How do {counted(problem.n_features, 'feature')}, all of them allowed,"
 
 
 def _of_all_models(path: L0Path, problem: Problem) -> str:
     """Who could predict: the question's beginning for a path."""
     varied = {"k": "budget", "mu": "price per feature", "gamma": "ridge parameter"}[path.parameter]
-    allowed = f", at most {problem.k:,}," if has_budget(problem) and path.parameter != "k" else ""
+    allowed = f"{_at_most(problem)}," if has_budget(problem) and path.parameter != "k" else ""
     span = f"from {path.values.min():g} to {path.values.max():g}"
     return f"For every {varied} {span}: which of {problem.n_features:,} features{allowed}"
+
+
+def _at_most(problem: Problem) -> str:
+    return f", at most {problem.k:,}" if has_budget(problem) else ""
 
 
 def meaning_of_best(subject: Subject) -> str:
@@ -90,11 +81,9 @@ def meaning_of_best(subject: Subject) -> str:
     problem = subject.problem
     varies = None if subject.path is None else subject.path.parameter
     mean = "the weighted mean log-loss" if is_weighted(problem) else "the log-loss averaged"
-    ridge = "(γ varies)" if varies == "gamma" else f"(γ = {problem.gamma:g})"
-    parts = [
-        f"{mean} over {counted(problem.n_samples, 'sample')}",
-        f"a ridge penalty that keeps coefficients moderate {ridge}",
-    ]
+    ridge = "varies" if varies == "gamma" else f"= {problem.gamma:g}"
+    parts = [f"{mean} over {counted(problem.n_samples, 'sample')}"]
+    parts.append(f"a ridge penalty that keeps coefficients moderate (γ {ridge})")
     if varies == "mu":
         parts.append("the price μ for every feature used")
     elif problem.mu > 0.0:
@@ -118,35 +107,24 @@ def all_models(problem: Problem) -> str:
     return f"all logistic models with {most} of {problem.n_features:,} features{price}{extra}"
 
 
-def verdict(solution: Solution) -> tuple[str, ...]:
-    """What is proved, and for a search that ended early, what is not: a headline and sentences."""
-    models, best = all_models(solution.problem), above(solution.objective, 6)
-    better = difference_above(solution.objective, solution.lower_bound)
-    gap = percent_above(solution.gap)
-    if solution.status == Status.OPTIMAL:
-        return (
-            "Proved optimal",
-            f"Among {models}, this one is optimal up to {gap}: no other choice of features or coefficients can have an "
-            f"objective more than {better} below this model’s {best}.",
-            "The bound behind this statement holds in real arithmetic: rounding errors are accounted for.",
-        )
-    return (
-        "Best model found, not proved optimal",
-        f"{solution.status.sentence} It took {duration(solution.seconds)} and {counted(solution.nodes, 'node')}.",
-        f"Proved: among {models}, none has an objective below {below(solution.lower_bound, 6)}. So none can be better "
-        f"than this one, at {best}, by more than {better} ({gap}).",
-        "Not proved: that this choice of features is the best one. A better model may exist within that distance.",
-    )
+def numbers(solution: Solution) -> dict[str, str]:
+    """What templates say of a search and its proof: bounds and models, each number rounded to its honest side."""
+    return {
+        "models": all_models(solution.problem),
+        "objective": above(solution.objective, 6),
+        "bound": below(solution.lower_bound, 6),
+        "distance": difference_above(solution.objective, solution.lower_bound),
+        "gap": percent_above(solution.gap),
+        "end": solution.status.sentence,
+        "seconds": duration(solution.seconds),
+        "nodes": counted(solution.nodes, "node"),
+    }
 
 
 def screened(solution: Solution) -> tuple[int, int, int]:
     """How many features screening ruled out, proved in, and had to decide on."""
-    problem, screening = solution.problem, solution.screening
-    free = problem.n_features - int((problem.included | problem.excluded).sum())
-    if screening is None:
-        return 0, 0, free
-    out, inside = screening.excluded.size - problem.excluded.sum(), screening.included.size - problem.include.size
-    return int(out), int(inside), free
+    out, inside, undecided = map(decisions(solution).count, (Decision.OUT, Decision.IN, Decision.OPEN))
+    return out, inside, out + inside + undecided
 
 
 def ruled_out(solution: Solution) -> str:
@@ -154,9 +132,7 @@ def ruled_out(solution: Solution) -> str:
     if solution.screening is None:
         return "Screening was switched off for this search, so nothing is known about features one by one."
     out, inside, free = screened(solution)
-    given = _given(solution)
-    parts = (_decided(out, inside, free), _left(free - out - inside, solution), given and f"Beforehand, {given}.")
-    return " ".join(part for part in parts if part)
+    return _decided(out, inside, free) + _left(free - out - inside, solution) + _given(solution)
 
 
 def _decided(out: int, inside: int, free: int) -> str:
@@ -173,73 +149,25 @@ def _decided(out: int, inside: int, free: int) -> str:
 def _left(count: int, solution: Solution) -> str:
     """What happened to the features without a proof of their own."""
     if count == 0:
-        return "Nothing was left to search."
+        return " Nothing was left to search."
     if solution.nodes == 0:
-        return f"{_number(count, 'stays', 'stay')} undecided: bound and model were close enough to need no search."
-    return f"{_number(count, 'was', 'were')} left to the search."
+        return f" {_number(count, 'stays', 'stay')} undecided: bound and model were close enough to need no search."
+    return f" {_number(count, 'was', 'were')} left to the search."
 
 
 def _given(solution: Solution) -> str:
     """What was decided before anything was computed."""
-    parts = [
-        (solution.problem.include.size, "required by the user"),
-        (solution.problem.exclude.size, "excluded by the user"),
-        (decisions(solution).count(Decision.CONSTANT), "left out for being constant"),
-    ]
-    return ", ".join(f"{_number(count, 'was', 'were')} {why}" for count, why in parts if count)
+    letters = decisions(solution)
+    reasons = {
+        Decision.REQUIRED: "required by the user",
+        Decision.FORBIDDEN: "excluded by the user",
+        Decision.CONSTANT: "left out for being constant",
+    }
+    counts = [(letters.count(decision), why) for decision, why in reasons.items()]
+    parts = [f"{_number(count, 'was', 'were')} {why}" for count, why in counts if count]
+    return f" Beforehand, {', '.join(parts)}." if parts else ""
 
 
 def _number(count: int, one: str, many: str) -> str:
     """A count and the verb that goes with it."""
     return f"{count:,} {one if count == 1 else many}"
-
-
-def search(solution: Solution, searched: bool) -> str:
-    """How the search went, and how to read the chart of it if there was one."""
-    bound, best = below(solution.lower_bound, 6), above(solution.objective, 6)
-    if searched:
-        return (
-            f"The search explored {counted(solution.nodes, 'node')} in {duration(solution.seconds)}. The upper line is "
-            "the best model found so far; no model lies below the lower line. What is between them, shaded, is what "
-            "was still open."
-        )
-    if solution.status == Status.OPTIMAL:
-        return (
-            f"After {duration(solution.seconds)} the first bound, {bound}, and the first models, the best at {best}, "
-            f"were close enough: a gap of {percent_above(solution.gap)} and no search."
-        )
-    return (
-        f"The search ended after {duration(solution.seconds)}, before it explored anything: the first bound is "
-        f"{bound}, the best model {best}."
-    )
-
-
-def meaning_of_coefficients(solution: Solution) -> str:
-    """How to read the coefficients."""
-    return (
-        f"The intercept, in the data’s units, is {nearest(solution.intercept, 5)}. One standard deviation more of a "
-        f"feature, all others equal, multiplies the odds of {label(solution.problem, 1)} by the odds ratio. The ridge "
-        "shrinks coefficients towards zero and the features were chosen on these data, so ordinary confidence "
-        "intervals would not apply."
-    )
-
-
-def meaning_of_margin(solution: Solution) -> str:
-    """How to read the margins."""
-    return (
-        "The margin is the proof in one number. For a feature ruled out: every model that uses it has an objective at "
-        f"least this much above the model’s {nearest(solution.objective, 5)}. For a feature proved in: every model "
-        "without it is worse by at least this much. A negative margin is what a proof lacks. Margins are rounded down."
-    )
-
-
-def path_summary(path: L0Path) -> str:
-    """How much of a path is proved."""
-    optimal = path.statuses.count(Status.OPTIMAL)
-    largest = percent_above(float(path.gaps.max()))
-    if optimal == len(path):
-        return f"All {len(path)} models are proved optimal; the largest gap left is {largest}."
-    return (
-        f"{optimal} of {len(path)} models are proved optimal. For the others the search ended early, the worst with a "
-        f"gap of {largest}: they are the best models found, and better ones may exist within their gaps."
-    )

@@ -10,11 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from safescreen.estimators import L0LogisticRegression
-from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 from safescreen.path import L0Path
 from safescreen.problem import Problem
 from safescreen.reporting.content.held_out import HeldOut, evaluated
-from safescreen.reporting.content.proof import Proof, check_belongs, read_proof
 from safescreen.search.solution import Solution
 
 
@@ -25,8 +23,8 @@ class Subject:
     solution: Solution
     path: L0Path | None = None
     estimator: L0LogisticRegression | None = None
-    scores: tuple[HeldOut, ...] = ()  # of all models of the path, or of the only one; empty without held-out data
-    proof: Proof | None = None
+    scores: tuple[HeldOut, ...] = ()  # of all solutions; empty without held-out data
+    proof: str | os.PathLike[str] | None = None  # a file
 
     @property
     def problem(self) -> Problem:
@@ -34,40 +32,33 @@ class Subject:
         return self.solution.problem
 
     @property
+    def solutions(self) -> tuple[Solution, ...]:
+        """All models of the path, or the only one."""
+        return (self.solution,) if self.path is None else self.path.solutions
+
+    @property
     def place(self) -> tuple[str, float] | None:
         """Where on the path the model lies: the parameter and its value."""
         return None if self.path is None else (self.path.parameter, getattr(self.problem, self.path.parameter))
 
     @property
-    def search(self) -> L0LogisticRegressionCV | None:
-        """The cross-validation behind the model, if there was one."""
-        return self.estimator if isinstance(self.estimator, L0LogisticRegressionCV) else None
-
-    @property
     def score(self) -> HeldOut | None:
         """How the model described in detail does on held-out data."""
-        if not self.scores:
-            return None
-        return self.scores[0 if self.path is None else most_permissive(self.path)]
+        pairs = zip(self.solutions, self.scores, strict=False)
+        return next((score for solution, score in pairs if solution is self.solution), None)
 
 
 def subject_of(result: Any, test: Any = None, proof: str | os.PathLike[str] | None = None) -> Subject:
     """The subject of any result a report can be made of, with held-out data ``(X, y)`` and a proof file."""
     subject = _without_extras(result)
-    solutions = [subject.solution] if subject.path is None else list(subject.path)
-    scores = () if test is None else tuple(evaluated(solution, test) for solution in solutions)
-    found = None if proof is None else read_proof(proof)
-    if found is not None:
-        check_belongs(found, solutions)
-    return replace(subject, scores=scores, proof=found)
+    scores = () if test is None else tuple(evaluated(solution, test) for solution in subject.solutions)
+    return replace(subject, scores=scores, proof=proof)
 
 
 def _without_extras(result: Any) -> Subject:
     if isinstance(result, Solution):
         return Subject(result)
     if isinstance(result, L0Path):
-        if not len(result):
-            raise ValueError("result is an L0Path without points, but a report needs at least one.")
         return Subject(result[most_permissive(result)], path=result)
     if isinstance(result, L0LogisticRegression):
         return Subject(_solution_of(result), estimator=result)

@@ -1,1 +1,1 @@
-"""The sections of a page: each is a function of the subject, and empty where there is nothing to say."""
+"""The sections of a page: each module makes one from the subject, empty where there is nothing to say."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import entr
 
-from safescreen.formatting import digits
-from safescreen.formatting.digits import counted, nearest, padded, signed
-from safescreen.reporting import markup as html
+import safescreen.reporting.markup as html
+from safescreen.formatting.digits import above, below, counted, nearest, padded, percent_of, signed
+from safescreen.formatting.escaping import escaped
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.features import deviations
 from safescreen.reporting.content.subject import Subject
@@ -27,36 +28,31 @@ _COLUMNS = (
 )
 
 
-def answer_section(subject: Subject) -> str:
+def section(subject: Subject) -> str:
     """The model with the proof in numbers."""
     solution = subject.solution
     features = counted(solution.support.size, "feature") if solution.support.size else "no feature"
     heading = f"The answer: {features}"
     if subject.place is not None:
         heading = f"One model in detail: {html.setting(*subject.place)}, {features}"
-    return html.section("answer", heading, _verdict(solution), _facts(solution), _coefficients(solution))
+    verdict = "verdict_proved.html" if solution.status == Status.OPTIMAL else "verdict_open.html"
+    said = sentences.numbers(solution)
+    parts = (html.filled(verdict, **said), _facts(solution, said), _coefficients(solution))
+    return html.section("answer", heading, *parts)
 
 
-def _verdict(solution: Solution) -> str:
-    """What is proved, set apart."""
-    headline, *rest = sentences.verdict(solution)
-    look = "proved" if solution.status == Status.OPTIMAL else "open"
-    body = "".join(map(html.paragraph, rest))
-    return f'<div class="verdict {look}">{html.paragraph(headline, "stamp")}{body}</div>'
-
-
-def _facts(solution: Solution) -> str:
+def _facts(solution: Solution, said: dict[str, str]) -> str:
     loss, null = training_losses(solution)
     facts = [
         ("Features used", f"{solution.support.size:,}", f"of {solution.problem.n_features:,}"),
-        ("Gap left", digits.percent_above(solution.gap), "to the proved bound"),
-        ("Objective", digits.above(solution.objective, 5), f"bound {digits.below(solution.lower_bound, 5)}"),
+        ("Gap left", said["gap"], "to the proved bound"),
+        ("Objective", above(solution.objective, 5), f"bound {below(solution.lower_bound, 5)}"),
         ("Training log-loss", nearest(loss, 4), f"{nearest(null, 4)} without features"),
     ]
     if solution.screening is not None:
         out, inside, free = sentences.screened(solution)
-        facts.append(("Decided at once", digits.percent_of(out + inside, free), "before any search"))
-    facts.append(("Search", digits.duration(solution.seconds), counted(solution.nodes, "node")))
+        facts.append(("Decided at once", percent_of(out + inside, free), "before any search"))
+    facts.append(("Search", said["seconds"], said["nodes"]))
     return html.tiles(facts)
 
 
@@ -66,8 +62,7 @@ def training_losses(solution: Solution) -> tuple[float, float]:
     x = solution.coef[solution.support] * problem.design.scales[solution.support]
     loss = solution.objective - float(x @ x) / problem.gamma - problem.mu * solution.support.size
     share = float(problem.weights[problem.y > 0.0].sum())
-    null = -share * math.log(share) - (1.0 - share) * math.log1p(-share) if problem.fit_intercept else math.log(2.0)
-    return loss, null
+    return loss, float(entr(share) + entr(1.0 - share)) if problem.fit_intercept else math.log(2.0)
 
 
 def _coefficients(solution: Solution) -> str:
@@ -81,28 +76,24 @@ def _coefficients(solution: Solution) -> str:
         missing = solution.support.size - len(rows)
         note = html.paragraph(f"{missing:,} smaller ones are left out here.", "quiet") if missing else ""
         parts.append(html.folded(f"{solution.support.size - _OPEN_ROWS:,} more", rest + note))
-    return html.joined([*parts, html.paragraph(sentences.meaning_of_coefficients(solution), "quiet")])
+    label, intercept = escaped(sentences.label(solution.problem, 1)), nearest(solution.intercept, 5)
+    return html.joined([*parts, html.filled("coefficients.html", label=label, intercept=intercept)])
 
 
 def _coefficient_rows(solution: Solution) -> list[str]:
     problem, support = solution.problem, solution.support
     spreads = deviations(problem, support)
     effects = solution.coef[support] * spreads
+    with np.errstate(over="ignore"):
+        odds_ratios = np.exp(effects)
     order = np.argsort(-np.abs(effects), kind="stable")[:_MOST_ROWS]
-    low, high = min(float(effects.min()), 0.0), max(float(effects.max()), 0.0)
+    low, high = min(effects.min(), 0.0), max(effects.max(), 0.0)
     rows = []
-    for name, i in zip(problem.names(support[order]), order.tolist(), strict=True):
-        effect, coef, spread = float(effects[i]), float(solution.coef[support[i]]), float(spreads[i])
-        cells = [html.name(name), _effect_bar(effect, low, high), signed(effect), _odds_ratio(effect)]
-        cells += [signed(coef), padded(spread, 3)]
+    for name, i in zip(problem.names(support[order]), order, strict=True):
+        cells = [html.name(name), _effect_bar(effects[i], low, high), signed(effects[i]), padded(odds_ratios[i], 3)]
+        cells += [signed(solution.coef[support[i]]), padded(spreads[i], 3)]
         rows.append(html.row(_COLUMNS, cells))
     return rows
-
-
-def _odds_ratio(effect: float) -> str:
-    if abs(effect) < 600.0:
-        return padded(math.exp(effect), 3)
-    return "∞" if effect > 0.0 else "0"
 
 
 def _effect_bar(effect: float, low: float, high: float) -> str:

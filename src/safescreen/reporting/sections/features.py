@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from safescreen.formatting.digits import below, compact_below
+import safescreen.reporting.markup as html
+from safescreen.arrays import AnyArray, FloatArray
+from safescreen.formatting.digits import below, compact_below, nearest
 from safescreen.formatting.escaping import plain, script_json, shortened
-from safescreen.reporting import markup as html
-from safescreen.reporting.charts import Chart, linear, rank_axis, thinned
+from safescreen.reporting.charts import Chart, linear, thinned
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.features import LABELS, Decision, decisions, deviations, margins, reading_order
 from safescreen.reporting.content.subject import Subject
 from safescreen.search.solution import Solution
 
-FloatArray = npt.NDArray[np.float64]
-
-FALLBACK_ROWS = 50
-"""Features shown where there is no script."""
-
+_FALLBACK_ROWS = 50  # features shown where there is no script
 _COLUMNS = (
     html.Column("Column", look="number"),
     html.Column("Feature", names_rows=True),
@@ -32,7 +27,7 @@ _NAME_BYTES = 36  # per feature, on average: beyond that long names are cut
 _SMALL_NAMES = 256_000  # bytes of names that never need cutting
 
 
-def features_section(subject: Subject) -> str:
+def section(subject: Subject) -> str:
     """What was ruled out and by how much."""
     solution = subject.solution
     letters, margin = decisions(solution), margins(solution)
@@ -42,28 +37,26 @@ def features_section(subject: Subject) -> str:
         "What was ruled out, and by how much" if screened else "All features",
         html.paragraph(sentences.ruled_out(solution)),
         _margin_chart(letters, margin) if screened else "",
-        html.paragraph(sentences.meaning_of_margin(solution), "quiet") if screened else "",
-        _explorer(letters, solution),
+        html.filled("margins.html", objective=nearest(solution.objective, 5)) if screened else "",
+        html.filled("explorer.html"),
         _fallback(solution, letters, margin),
     )
 
 
-def features_data(subject: Subject) -> dict[str, Any]:
+def embedded(subject: Subject) -> dict[str, Any]:
     """All features for the page's table, as compactly as JSON can hold them."""
     solution = subject.solution
     problem, support = solution.problem, solution.support
     effect = solution.coef[support] * deviations(problem, support)
-    names, length = _compact_names(problem.feature_names)
     data: dict[str, Any] = {
         "count": problem.n_features,
-        "names": names,
+        "names": _compact_names(problem.feature_names),
         "codes": decisions(solution),
         "labels": LABELS,
         "margins": compact_below(margins(solution)),
         "objective": solution.objective,
         "support": support.tolist(),
         "effects": [float(f"{value:.4g}") for value in effect.tolist()],
-        "shortened": length,
         "models": None,
     }
     if subject.path is not None:
@@ -72,20 +65,18 @@ def features_data(subject: Subject) -> dict[str, Any]:
     return data
 
 
-def _compact_names(names: npt.NDArray[np.object_] | None) -> tuple[list[str] | None, int | None]:
-    """Names for embedding, and the length to which long ones were cut, if any were, so that the page stays small."""
+def _compact_names(names: AnyArray | None) -> list[str] | None:
+    """Names for embedding, long ones cut so that the page stays small."""
     if names is None:
-        return None, None
+        return None
     shown = [plain(name) for name in names.tolist()]
     letters = np.array([len(name) for name in shown])
     width = np.array([len(script_json(name).encode()) for name in shown]) / np.maximum(letters, 1)  # bytes per letter
     allowed = max(_SMALL_NAMES, _NAME_BYTES * len(shown))
-    length = html.LONGEST_NAME
+    length = html.LONGEST_TEXT
     while length > 6 and (np.minimum(letters, length) * width).sum() > allowed:
         length -= 1
-    if letters.max() <= length:
-        return shown, None
-    return [shortened(name, length) for name in shown], length
+    return [shortened(name, length) for name in shown]
 
 
 def _margin_chart(letters: str, margin: FloatArray) -> str:
@@ -96,7 +87,7 @@ def _margin_chart(letters: str, margin: FloatArray) -> str:
     order = finite[np.argsort(-margin[finite], kind="stable")]
     height, known = margin[order], np.array(list(letters))[order]
     chart = Chart(
-        rank_axis("features, sorted by margin", order.size),
+        linear("features, sorted by margin", 0.5, order.size + 0.5, 5, whole=True),
         linear("margin", min(height.min(), 0.0), max(height.max(), 0.0), room=0.04),
     )
     chart.level(0.0, "threshold")
@@ -111,37 +102,15 @@ def _margin_chart(letters: str, margin: FloatArray) -> str:
     return chart.html("margins", "Margins of all features", description, legend, 220)
 
 
-def _explorer(letters: str, solution: Solution) -> str:
-    """The frame of the table of all features; the script fills it."""
-    groups = [
-        ("all", "All", len(letters)),
-        ("model", "In the model", solution.support.size),
-        ("in", "Proved in", letters.count(Decision.IN) + letters.count(Decision.REQUIRED)),
-        ("open", "Undecided", letters.count(Decision.OPEN)),
-        ("out", "Ruled out", sum(map(letters.count, (Decision.OUT, Decision.FORBIDDEN, Decision.CONSTANT)))),
-    ]
-    if Decision.UNKNOWN in letters:
-        groups = groups[:2]
-    buttons = "".join(
-        f'<button type="button" data-group="{group}" aria-pressed="{"true" if group == "all" else "false"}">'
-        f"{label} <span>{count:,}</span></button>"
-        for group, label, count in groups
-    )
-    return html.filled("explorer.html", buttons=buttons)
-
-
 def _fallback(solution: Solution, letters: str, margin: FloatArray) -> str:
     """The first rows as plain HTML, for readers without scripts."""
     shown = np.array([np.inf if value is None else value for value in compact_below(margin)])  # ties as in the script
-    order = reading_order(letters, shown, solution.support)[:FALLBACK_ROWS]
+    order = reading_order(letters, shown, solution.support)[:_FALLBACK_ROWS]
     chosen = set(solution.support.tolist())
     rows = []
     for j, name in zip(order.tolist(), solution.problem.names(order), strict=True):
         decision = LABELS[Decision(letters[j])] + (", in the model" if j in chosen else "")
-        height = below(float(margin[j])) if math.isfinite(margin[j]) else "–"
+        height = below(margin[j]) if np.isfinite(margin[j]) else "–"
         rows.append(html.row(_COLUMNS, (str(j), html.name(name), decision, height)))
-    remark = (
-        f"The first {order.size} of {len(letters):,} features; with scripts allowed, this page shows, sorts and "
-        "searches all of them."
-    )
-    return f"<noscript>{html.paragraph(remark)}{html.table('features', _COLUMNS, rows)}</noscript>"
+    table = html.table("features", _COLUMNS, rows)
+    return html.filled("fallback.html", shown=order.size, count=f"{len(letters):,}", table=table)

@@ -2,58 +2,98 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 import shlex
-from importlib.metadata import PackageNotFoundError, version
+import zipfile
+from pathlib import Path
 from typing import Any
 
+import numba
+import numpy as np
+import scipy
+import sklearn
+
+import safescreen.reporting.markup as html
 from safescreen import __version__
 from safescreen.formatting.escaping import escaped, shortened
 from safescreen.problem import Problem
-from safescreen.reporting import markup as html
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.subject import Subject
 
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
-_FORMULA = "min  Σ wᵢ log(1 + exp(−yᵢ(aᵢ·x + b))) + ‖x‖²/γ + μ‖x‖₀   subject to  ‖x‖₀ ≤ k"
+_LIBRARIES = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn, "numba": numba}
+_SAME = 1e-9  # relative difference of objectives that rounding explains
 
 
-def proof_section(subject: Subject) -> str:
+def section(subject: Subject) -> str:
+    """The proof, and the details."""
+    proof = html.section("proof", "The proof", _proof(subject))
+    return html.joined((proof, html.section("details", "Details", _details(subject))))
+
+
+def _proof(subject: Subject) -> str:
     """The proof's fingerprint and how to check it, or how to get a proof."""
-    proof = subject.proof
-    if proof is None:
-        return html.section("proof", "The proof", html.filled("no_proof.html"))
-    fingerprints = {f"SHA-256 of {proof.name}": proof.sha256}
-    fingerprints |= {f"Fingerprint of the {part}": digest for part, digest in proof.fingerprint.items()}
-    body = html.filled(
+    if subject.proof is None:
+        return html.filled("no_proof.html")
+    file = Path(subject.proof)
+    content = file.read_bytes()
+    fingerprint, claims = _header(file)
+    _check_belongs(file, claims, [solution.objective for solution in subject.solutions])
+    checksums = {f"SHA-256 of {file.name}": hashlib.sha256(content).hexdigest()}
+    checksums |= {f"Fingerprint of the {part}": digest for part, digest in fingerprint.items()}
+    return html.filled(
         "proof.html",
-        size=f"{proof.size:,}",
-        fingerprints=html.fact_table(fingerprints, "fingerprints"),
-        claims=html.fact_table(proof.claims, "claims"),
-        command=html.code(f"safescreen verify {shlex.quote(proof.name)} data.csv --target label"),
-        statement=html.code(f"import safescreen as ss\n\nprint(ss.verify({proof.name!r}, X, y))"),
+        size=f"{len(content):,}",
+        fingerprints=html.fact_table(checksums, "fingerprints"),
+        claims=html.fact_table(claims, "claims"),
+        file=escaped(shlex.quote(file.name)),
+        literal=escaped(repr(file.name)),
     )
-    return html.section("proof", "The proof", body)
 
 
-def details_section(subject: Subject) -> str:
+def _header(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Fingerprints of the data and claims about the model; the proof itself is not checked here."""
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            header = json.loads(archive["header"].tobytes())
+        return dict(header["fingerprint"]), dict(header["claims"])
+    except (KeyError, TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"proof is {str(file)!r}, which is no proof file ({type(error).__name__}: {error}): give the file that "
+            "solve(..., proof=...) wrote."
+        ) from None
+
+
+def _check_belongs(file: Path, claims: dict[str, Any], objectives: list[float]) -> None:
+    """Refuse the proof of another model: printed next to this one, it would mislead."""
+    claimed = claims.get("objective")
+    if isinstance(claimed, int | float) and not np.isclose(claimed, objectives, rtol=_SAME, atol=0.0).any():
+        raise ValueError(
+            f"proof is {file.name!r}, which claims an objective of {claimed:.9g}, but that of the result is "
+            f"{objectives[-1]:.9g}: give the proof of this result."
+        )
+
+
+def _details(subject: Subject) -> str:
     """Parameters, versions and citation."""
-    parts = ["<h3>Problem</h3>", html.paragraph(_FORMULA, "formula")]
-    parts += [html.fact_table(_problem_facts(subject.problem), "parameters")]
+    estimator = ""
     if subject.estimator is not None:
         facts = {"class": type(subject.estimator).__name__, **subject.estimator.get_params(deep=False)}
-        parts += ["<h3>Estimator</h3>", html.fact_table(facts, "estimator")]
-    parts += ["<h3>Versions</h3>", html.fact_table(_versions(), "versions")]
-    parts += ["<h3>How to cite</h3>", html.filled("citation.html", version=escaped(__version__))]
-    return html.section("details", "Details", *parts)
+        estimator = f"<h3>Estimator</h3>{html.fact_table(facts, 'estimator')}"
+    return html.filled(
+        "details.html",
+        problem=html.fact_table(_problem_facts(subject.problem), "parameters"),
+        estimator=estimator,
+        versions=html.fact_table(_versions(), "versions"),
+        version=escaped(__version__),
+    )
 
 
 def _problem_facts(problem: Problem) -> dict[str, Any]:
     positive = int((problem.y > 0.0).sum())
-    classes = (
-        f"{positive:,} are {sentences.label(problem, 1)} and "
-        f"{problem.n_samples - positive:,} {sentences.label(problem, 0)}"
-    )
+    classes = f"{positive:,} are {sentences.label(problem, 1)}"
+    classes += f" and {problem.n_samples - positive:,} {sentences.label(problem, 0)}"
     facts: dict[str, Any] = {
         "samples": f"{problem.n_samples:,}, of which {classes}",
         "features": f"{problem.n_features:,}",
@@ -72,10 +112,6 @@ def _problem_facts(problem: Problem) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    found = {"safescreen": __version__, "Python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # vendored without metadata
-            continue
-    return {**found, "platform": f"{platform.system()} {platform.machine()}"}
+    libraries = {name: library.__version__ for name, library in _LIBRARIES.items()}
+    system = f"{platform.system()} {platform.machine()}"
+    return {"safescreen": __version__, "Python": platform.python_version(), **libraries, "platform": system}

@@ -6,23 +6,22 @@ import math
 
 import numpy as np
 
+import safescreen.reporting.markup as html
 from safescreen.formatting.digits import counted, nearest
-from safescreen.reporting import markup as html
+from safescreen.prediction import accuracy, roc
 from safescreen.reporting.charts import Chart, linear, thinned
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.held_out import HeldOut
 from safescreen.reporting.content.subject import Subject
 
 
-def held_out_section(subject: Subject) -> str:
+def section(subject: Subject) -> str:
     """Scores, ROC and calibration."""
     score, label = subject.score, sentences.label(subject.problem, 1)
     if score is None:
         return ""
-    intro = (
-        f"{counted(score.positive.size, 'sample')} that the model has not seen, {score.positive.sum():,} of them "
-        f"{label}."
-    )
+    size, positive = score.positive.size, score.positive.sum()
+    intro = f"{counted(size, 'sample')} that the model has not seen, {positive:,} of them {label}."
     if math.isnan(score.auc):
         intro += " With one class only there is no ROC curve."
     if subject.place is not None:
@@ -35,7 +34,7 @@ def _facts(score: HeldOut) -> list[tuple[str, str, str]]:
     facts = [
         ("Log-loss", nearest(score.log_loss, 4), f"{nearest(score.naive_log_loss, 4)} at the base rate"),
         ("Brier score", nearest(score.brier, 4), "0 is perfect"),
-        ("Accuracy", f"{100.0 * score.accuracy:.1f}\u00a0%", "at probability ½"),
+        ("Accuracy", f"{100.0 * accuracy(score.log_odds, score.positive):.1f}\u00a0%", "at probability ½"),
     ]
     if math.isnan(score.auc):
         return facts
@@ -47,10 +46,10 @@ def _facts(score: HeldOut) -> list[tuple[str, str, str]]:
 def _roc_chart(score: HeldOut) -> str:
     if math.isnan(score.auc):
         return ""
-    false, true = score.roc()
-    chart = Chart(linear("false positive rate", 0.0, 1.0), linear("true positive rate", 0.0, 1.0))
-    chart.line([0.0, 1.0], [0.0, 1.0], "reference")
+    false, true = roc(score.log_odds, score.positive)
     keep = thinned(false.size)
+    chart = Chart(linear("false positive rate", 0.0, 1.0), linear("true positive rate", 0.0, 1.0))
+    chart.line((0.0, 1.0), (0.0, 1.0), "reference")
     chart.area(false[keep], np.zeros(keep.size), true[keep], "soft")
     chart.line(false[keep], true[keep], "model")
     return chart.html("roc", "ROC curve", f"ROC curve with area {score.auc:.3f}.", height=280)
@@ -63,15 +62,15 @@ def _calibration_chart(score: HeldOut, label: str) -> str:
         linear("observed share, 95 % interval", 0.0, 1.0),
     )
     counts, edges = np.histogram(score.probability, bins=20, range=(0.0, 1.0))
-    chart.columns(edges[:-1], edges[1:], 0.18 * counts / max(counts.max(), 1), "soft")
-    chart.line([0.0, 1.0], [0.0, 1.0], "reference")
-    predicted = [group.predicted for group in groups]
-    chart.bars(predicted, [group.low for group in groups], [group.high for group in groups], "model")
+    chart.area(np.repeat(edges, 2)[1:-1], np.zeros(40), np.repeat(0.18 * counts / counts.max(), 2), "soft")
+    chart.line((0.0, 1.0), (0.0, 1.0), "reference")
+    _, predicted, observed, low, high = zip(*groups, strict=True)
+    chart.bars(predicted, low, high, "model")
     titles = [
         f"{counted(group.size, 'sample')}: predicted {group.predicted:.3f}, observed {group.observed:.3f} "
         f"({group.low:.3f} to {group.high:.3f})"
         for group in groups
     ]
-    chart.dots(predicted, [group.observed for group in groups], "model", titles)
+    chart.dots(predicted, observed, "model", titles)
     description = f"Observed against predicted share of {label} in {counted(len(groups), 'group')}."
     return chart.html("calibration", "Calibration", description, height=280)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 
 import numpy as np
-import numpy.typing as npt
 
+import safescreen.reporting.markup as html
+from safescreen.arrays import IndexArray
 from safescreen.formatting.digits import above, below, counted, nearest, percent_above, signed
 from safescreen.formatting.escaping import escaped
-from safescreen.reporting import markup as html
+from safescreen.path import L0Path
 from safescreen.reporting.charts import Chart, linear, parameter_axis, thinned
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.features import deviations
@@ -20,113 +22,98 @@ from safescreen.reporting.content.subject import Subject
 from safescreen.search.solution import Solution
 from safescreen.status import Status
 
-IndexArray = npt.NDArray[np.int64]
-
 _MATRIX_ROWS, _MATRIX_COLUMNS = 40, 60
 _FEW_MODELS = 25
 _LISTED = 8  # features named per change
 _LONGEST_ROW_NAME = 80
 _NARROW_COLUMN = 22  # pixels of a matrix's column on a phone, about
-_CAUTION = (
-    "Whoever picks a model by these scores has used the held-out data for fitting and needs fresh data to judge it."
-)
 
 
-class Point(NamedTuple):
-    """A model of the path, with its score if there are held-out data."""
-
-    value: float
-    solution: Solution
-    score: HeldOut | None
-
-
-def path_section(subject: Subject) -> str:
+def section(subject: Subject) -> str:
     """All models along a path."""
-    path = subject.path
-    if path is None:
+    if subject.path is None:
         return ""
-    scores = subject.scores or (None,) * len(path)
-    points = sorted(map(Point, path.values.tolist(), path, scores), key=lambda point: point.value)
-    several = len(points) > 1
+    order = np.argsort(subject.path.values, kind="stable")
+    path = _part(subject.path, order)
+    scores = [subject.scores[i] for i in order] if subject.scores else []
+    several = len(path) > 1
+    optimal = path.statuses.count(Status.OPTIMAL)
+    summary = "path_proved.html" if optimal == len(path) else "path_open.html"
     return html.section(
         "path",
-        f"The path: {counted(len(points), 'model')}",
-        html.paragraph(sentences.path_summary(path)),
-        _bounds_chart(path.parameter, points) if several else "",
-        _score_chart(path.parameter, points) if several and subject.scores else "",
-        _entry_matrix(path.parameter, [points[i] for i in thinned(len(points), _MATRIX_COLUMNS)]),
-        _table(path.parameter, points),
+        f"The path: {counted(len(path), 'model')}",
+        html.filled(summary, optimal=optimal, models=len(path), gap=percent_above(path.gaps.max())),
+        _bounds_chart(path) if several else "",
+        _score_chart(path, scores) if several and scores else "",
+        _entry_matrix(_part(path, thinned(len(path), _MATRIX_COLUMNS))),
+        _table(path, scores),
     )
 
 
-def _bounds_chart(parameter: str, points: list[Point]) -> str:
-    values = np.array([point.value for point in points], dtype=np.float64)
-    upper = np.array([point.solution.objective for point in points])
-    lower = np.array([point.solution.lower_bound for point in points])
-    chart = Chart(parameter_axis(parameter, values), linear("objective", lower.min(), upper.max(), room=0.05))
-    chart.bounds(values, lower, upper)
+def _part(path: L0Path, places: IndexArray) -> L0Path:
+    """The models at these places, in this order."""
+    return replace(path, values=path.values[places], solutions=tuple(path[i] for i in places))
+
+
+def _bounds_chart(path: L0Path) -> str:
+    lower, upper = path.lower_bounds, path.objectives
+    chart = Chart(parameter_axis(path.parameter, path.values), linear("objective", lower.min(), upper.max(), room=0.05))
+    chart.bounds(path.values, lower, upper)
     titles = [
-        f"{html.setting(parameter, value)}: {counted(solution.support.size, 'feature')}, objective "
+        f"{html.setting(path.parameter, value)}: {counted(solution.support.size, 'feature')}, objective "
         f"{solution.objective:.6g}, bound {solution.lower_bound:.6g}"
-        for value, solution, _ in points
+        for value, solution in zip(path.values, path, strict=True)
     ]
-    chart.dots(values, upper, "model", titles)
+    chart.dots(path.values, upper, "model", titles)
     legend = (("best model", "model"), ("proved lower bound", "bound"))
-    description = f"Objective and lower bound of {len(points)} models along {html.PARAMETERS[parameter]}."
+    description = f"Objective and lower bound of {len(path)} models along {html.PARAMETERS[path.parameter]}."
     return chart.html("path", "Objective along the path", description, legend)
 
 
-def _score_chart(parameter: str, points: list[Point]) -> str:
-    values = np.array([point.value for point in points], dtype=np.float64)
-    scores = [point.score for point in points if point.score is not None]
+def _score_chart(path: L0Path, scores: Sequence[HeldOut]) -> str:
     losses, naive = np.array([score.log_loss for score in scores]), scores[0].naive_log_loss
     height = linear("log-loss", min(losses.min(), naive), max(losses.max(), naive), room=0.05)
-    chart = Chart(parameter_axis(parameter, values), height)
+    chart = Chart(parameter_axis(path.parameter, path.values), height)
     chart.level(naive, "reference")
-    chart.line(values, losses, "model")
-    labels = [html.setting(parameter, value) for value in values.tolist()]
-    titles = [f"{label}: held-out log-loss {loss:.4g}" for label, loss in zip(labels, losses.tolist(), strict=True)]
-    chart.dots(values, losses, "model", titles)
+    chart.line(path.values, losses, "model")
+    titles = [
+        f"{html.setting(path.parameter, value)}: held-out log-loss {loss:.4g}"
+        for value, loss in zip(path.values, losses, strict=True)
+    ]
+    chart.dots(path.values, losses, "model", titles)
     legend = (("model", "model"), ("always the base rate", "reference"))
-    description = "Held-out log-loss along the path."
-    return chart.html("scores", "Log-loss on held-out data", description, legend, 200) + html.paragraph(
-        _CAUTION, "quiet"
-    )
+    figure = chart.html("scores", "Log-loss on held-out data", "Held-out log-loss along the path.", legend, 200)
+    return figure + html.filled("caution.html")
 
 
-def _entry_matrix(parameter: str, points: list[Point]) -> str:
+def _entry_matrix(path: L0Path) -> str:
     """Which features are in which models: a row per feature, a column per model, colour for the coefficient."""
-    problem = points[0].solution.problem
-    features = np.unique(np.concatenate([point.solution.support for point in points]))
+    problem, parameter = path[0].problem, path.parameter
+    features = np.unique(np.concatenate(path.supports))
     if not features.size:
         return ""
-    used = np.column_stack([np.isin(features, point.solution.support) for point in points])
-    effects = np.column_stack([point.solution.coef[features] for point in points])
-    effects *= deviations(problem, features)[:, None]
+    used = np.column_stack([np.isin(features, support) for support in path.supports])
+    effects = path.coefs[features] * deviations(problem, features)[:, None]
     reach = float(np.abs(effects).max()) or 1.0
-    labels = [f"{point.value:d}" if parameter == "k" else f"{point.value:.2g}" for point in points]
-    first = _order_of_entry(parameter, used)[:_MATRIX_ROWS]
+    labels = [f"{value:d}" if parameter == "k" else f"{value:.2g}" for value in path.values]
+    growing = used[:, ::-1] if parameter == "mu" else used  # models grow as the price falls
+    first = np.lexsort((-used.sum(axis=1), growing.argmax(axis=1)))[:_MATRIX_ROWS]  # earliest entry, longest stay
     rows = []
-    for i, name in zip(first.tolist(), problem.names(features[first]), strict=True):
+    for i, name in zip(first, problem.names(features[first]), strict=True):
         cells = [
             _cell(effect, reach, f"{html.SYMBOLS[parameter]} = {label}") if there else "<td></td>"
             for there, effect, label in zip(used[i], effects[i].tolist(), labels, strict=True)
         ]
         rows.append(f'<tr><th scope="row">{html.name(name, _LONGEST_ROW_NAME)}</th>{"".join(cells)}</tr>')
-    caption = (
-        f"Columns: {html.PARAMETERS[parameter]}. Colour: coefficient per standard deviation, blue where it speaks for "
-        f"{sentences.label(problem, 1)} and orange where it speaks against it."
+    hidden = counted(features.size - first.size, "feature")
+    return html.filled(
+        "matrix.html",
+        parameter=html.PARAMETERS[parameter],
+        label=escaped(sentences.label(problem, 1)),
+        rest=f" {hidden} that came later or less often are not shown." if features.size > first.size else "",
+        heads=_matrix_heads(labels),
+        rows="".join(rows),
     )
-    if features.size > first.size:
-        more = counted(features.size - first.size, "feature")
-        caption += f" {more} that came later or less often are not shown."
-    return html.filled("matrix.html", caption=escaped(caption), heads=_matrix_heads(labels), rows="".join(rows))
-
-
-def _order_of_entry(parameter: str, used: npt.NDArray[np.bool_]) -> IndexArray:
-    """Features in the order in which they enter as models grow, those that stay longer first."""
-    growing = used[:, ::-1] if parameter == "mu" else used  # models grow as the price falls
-    return np.lexsort((-used.sum(axis=1), growing.argmax(axis=1)))
 
 
 def _matrix_heads(labels: list[str]) -> str:
@@ -142,34 +129,33 @@ def _cell(effect: float, reach: float, where: str) -> str:
     return f'<td class="{look}" style="--share:{share:.2f}" title="{escaped(f"{where}: {signed(effect)}")}"></td>'
 
 
-def _table(parameter: str, points: list[Point]) -> str:
+def _table(path: L0Path, scores: Sequence[HeldOut]) -> str:
     """All models in numbers, and how each differs from the one before."""
     columns = [
-        html.Column(html.SYMBOLS[parameter], look="number", names_rows=True),
+        html.Column(html.SYMBOLS[path.parameter], look="number", names_rows=True),
         html.Column("Features", look="number"),
         html.Column("Objective", look="number"),
         html.Column("Lower bound", look="number wide"),
         html.Column("Gap", look="number"),
         html.Column("Status", look="wide"),
     ]
-    if points[0].score is not None:
+    if scores:
         columns += [html.Column("Log-loss", "held-out", "number"), html.Column("ROC area", "held-out", "number wide")]
+    points = list(zip_longest(path.values, path, scores))  # without held-out data the scores are None
     rows: list[str] = []
     previous: set[int] = set()
-    for point in points[::-1] if parameter == "mu" else points:
-        current = set(point.solution.support.tolist())
-        changes = _changes(point.solution.problem.names, sorted(current - previous), sorted(previous - current))
-        rows.append(html.row(columns, _cells(point), "changed" if changes else "unchanged"))
+    for value, solution, score in points[::-1] if path.parameter == "mu" else points:
+        current = set(solution.support.tolist())
+        changes = _changes(solution.problem.names, sorted(current - previous), sorted(previous - current))
+        rows.append(html.row(columns, _cells(value, solution, score), "changed" if changes else "unchanged"))
         if changes:
             rows.append(f'<tr class="changes"><td colspan="{len(columns)}">{changes}</td></tr>')
         previous = current
-    return html.folded(
-        "All models in numbers", html.table("points", columns, rows), unfolded=len(points) <= _FEW_MODELS
-    )
+    table = html.table("points", columns, rows)
+    return html.folded("All models in numbers", table, unfolded=len(path) <= _FEW_MODELS)
 
 
-def _cells(point: Point) -> list[str]:
-    value, solution, score = point
+def _cells(value: float, solution: Solution, score: HeldOut | None) -> list[str]:
     cells = [
         f"{value:.4g}",
         f"{solution.support.size:,}",

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from safescreen.reporting import markup as html
+import safescreen.reporting.markup as html
+from safescreen.arrays import FloatArray
 from safescreen.reporting.charts import Axis, Chart, linear, logarithmic, thinned
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.subject import Subject
 from safescreen.search.solution import Solution
-
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.int64]
+from safescreen.status import Status
 
 _LEGEND = (("best model", "model"), ("proved lower bound", "bound"), ("open", "gap"))
 
 
-def search_section(subject: Subject) -> str:
+def section(subject: Subject) -> str:
     """Bounds over time."""
     solution = subject.solution
     searched = solution.nodes > 0 and len(solution.trace) > 1
-    chart = _bounds_chart(solution) if searched else ""
-    return html.section("search", "How the search went", html.paragraph(sentences.search(solution, searched)), chart)
+    unsearched = "not_needed" if solution.status == Status.OPTIMAL else "not_begun"
+    story = html.filled(f"search_{'explored' if searched else unsearched}.html", **sentences.numbers(solution))
+    return html.section("search", "How the search went", story, _bounds_chart(solution) if searched else "")
 
 
 def _bounds_chart(solution: Solution) -> str:
@@ -30,9 +29,8 @@ def _bounds_chart(solution: Solution) -> str:
     unit, factor = ("seconds", 1.0) if seconds[-1] >= 1.0 else ("milliseconds", 1000.0)
     time = seconds * factor
     end = float(time[-1])
-    chart = Chart(
-        _time_axis(unit, max(float(time[0]), 1e-3 * end), end), linear("objective", lower.min(), upper.max(), room=0.05)
-    )
+    time_axis = _time_axis(unit, max(float(time[0]), 1e-3 * end), end)
+    chart = Chart(time_axis, linear("objective", lower.min(), upper.max(), room=0.05))
     chart.bounds(np.repeat(time, 2)[1:], np.repeat(lower, 2)[:-1], np.repeat(upper, 2)[:-1])  # in steps
     description = (
         f"Best model and lower bound over {end:.3g} {unit}; they end at {solution.objective:.6g} and "
@@ -43,8 +41,8 @@ def _bounds_chart(solution: Solution) -> str:
 
 def _trace(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Seconds and both bounds up to the end, where a bound changed; thinned out if there are many moments."""
-    seconds, _, lower, upper = (np.array(column, dtype=np.float64) for column in zip(*solution.trace, strict=True))
-    seconds = np.append(seconds, max(solution.seconds, float(seconds[-1])))
+    seconds, _, lower, upper = np.array(solution.trace, dtype=np.float64).T
+    seconds = np.append(seconds, max(solution.seconds, seconds[-1]))
     lower, upper = np.append(lower, solution.lower_bound), np.append(upper, solution.objective)
     changed = np.flatnonzero((np.diff(lower) != 0.0) | (np.diff(upper) != 0.0)) + 1
     keep = np.concatenate(([0], changed, [lower.size - 1]))

@@ -16,7 +16,8 @@
   const models = data.models && new Map(data.models.features.map((feature, place) => [feature, data.models.times[place]]));
   const nameOf = (feature) => (data.names ? data.names[feature] : "x" + feature);
   const marginOf = (feature) => (data.margins[feature] === null ? Infinity : data.margins[feature]);
-  const lowered = Array.from({ length: data.count }, (_, feature) => nameOf(feature).toLowerCase());
+  const features = Array.from({ length: data.count }, (_, feature) => feature);
+  const lowered = features.map((feature) => nameOf(feature).toLowerCase());
 
   const superscript = (text) => text.replace(/[-\d]/g, (sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]));
   function digits(value) {
@@ -100,24 +101,23 @@
     );
   }
 
-  const GROUPS = {
-    all: () => true,
-    model: (f) => effects.has(f),
-    in: (f) => "ir".includes(data.codes[f]),
-    open: (f) => data.codes[f] === "u",
-    out: (f) => "ofc".includes(data.codes[f]),
+  const groups = {
+    all: { label: "All", has: () => true },
+    model: { label: "In the model", has: (f) => effects.has(f) },
   };
+  if (screened) {
+    groups.in = { label: "Proved in", has: (f) => "ir".includes(data.codes[f]) };
+    groups.open = { label: "Undecided", has: (f) => data.codes[f] === "u" };
+    groups.out = { label: "Ruled out", has: (f) => "ofc".includes(data.codes[f]) };
+  }
   const state = { key: null, falling: false, group: "all", needle: "", page: 0, rows: [] };
 
   function select() {
     const wanted = state.needle.trim().toLowerCase();
-    const inGroup = GROUPS[state.group];
-    state.rows = [];
-    for (let feature = 0; feature < data.count; feature += 1) {
-      if (inGroup(feature) && (!wanted || lowered[feature].includes(wanted) || String(feature) === wanted)) {
-        state.rows.push(feature);
-      }
-    }
+    const inGroup = groups[state.group].has;
+    state.rows = features.filter(
+      (feature) => inGroup(feature) && (!wanted || lowered[feature].includes(wanted) || String(feature) === wanted),
+    );
     const column = columns.find((candidate) => candidate.key === state.key);
     const compare = column ? column.compare : reading;
     state.rows.sort(state.falling ? (a, b) => compare(b, a) : compare);
@@ -178,14 +178,20 @@
     state.needle = needle.value;
     select();
   });
-  for (const button of explorer.querySelectorAll("[data-group]")) {
+  for (const [name, group] of Object.entries(groups)) {
+    const button = element("button", group.label + " ");
+    button.type = "button";
+    button.dataset.group = name;
+    button.setAttribute("aria-pressed", String(name === state.group));
+    button.append(element("span", features.filter(group.has).length.toLocaleString("en")));
     button.addEventListener("click", () => {
-      state.group = button.dataset.group;
+      state.group = name;
       for (const other of explorer.querySelectorAll("[data-group]")) {
         other.setAttribute("aria-pressed", String(other === button));
       }
       select();
     });
+    explorer.querySelector(".groups").append(button);
   }
   for (const button of explorer.querySelectorAll("[data-turn]")) {
     button.addEventListener("click", () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import safescreen
 import safescreen as ss
 from safescreen import kernels
+from safescreen.kernels import cache, exploration
 
 SOLVE = """
 import numpy as np
@@ -31,83 +34,134 @@ print(ss.relax(ss.Problem(X, y, mu=0.01)).value > 0)
 def entry(tmp_path):
     """Something that looks like a compiled function whose cache lies in a folder of its own."""
 
-    def relax():
+    def run():
         """Stands for a kernel."""
 
-    relax.__module__ = "safescreen.kernels.node"
-    return SimpleNamespace(stats=SimpleNamespace(cache_path=str(tmp_path / "cache")), py_func=relax)
+    run.__module__ = "safescreen.kernels.exploration"
+    return SimpleNamespace(stats=SimpleNamespace(cache_path=str(tmp_path / "cache")), py_func=run)
 
 
 def cached_files(folder: Path) -> list[Path]:
     """An index and two files of machine code, named as Numba does, and a neighbour that must stay."""
     folder.mkdir(exist_ok=True)
-    names = ("node.relax-12.py311.nbi", "node.relax-12.py311.1.nbc", "node.relax-12.py311.2.nbc")
-    for name in (*names, "node.other-3.py311.nbi"):
+    names = ("exploration.run-12.py311.nbi", "exploration.run-12.py311.1.nbc", "exploration.run-12.py311.2.nbc")
+    for name in (*names, "exploration.other-3.py311.nbi"):
         (folder / name).write_bytes(b"machine code")
     return [folder / name for name in names]
 
 
 def test_code_from_other_sources_is_removed(entry, monkeypatch):
-    monkeypatch.setattr(kernels, "_ENTRIES", (entry,))
     folder = Path(entry.stats.cache_path)
     files = cached_files(folder)
-    kernels._forget_stale_code()  # no fingerprint yet: nothing is known about these files
+    assert not cache.forget_stale_code(entry)  # no fingerprint yet: nothing is known about these files
     assert not any(file.exists() for file in files)
-    assert (folder / "node.other-3.py311.nbi").exists()
+    assert (folder / "exploration.other-3.py311.nbi").exists()
 
     files = cached_files(folder)
-    kernels._forget_stale_code()  # made since, from these very sources
+    assert cache.forget_stale_code(entry)  # made since, from these very sources
     assert all(file.exists() for file in files)
 
-    monkeypatch.setattr(kernels, "_fingerprint", lambda: "of other sources")
-    kernels._forget_stale_code()
+    monkeypatch.setattr(cache, "fingerprint", lambda: "of other sources")
+    assert not cache.forget_stale_code(entry)
     assert not any(file.exists() for file in files)
 
     files = cached_files(folder)
-    kernels._forget_stale_code()
+    assert cache.forget_stale_code(entry)
     assert all(file.exists() for file in files)
 
 
-def test_missing_cache_folder_is_made(entry, monkeypatch):
-    monkeypatch.setattr(kernels, "_ENTRIES", (entry,))
-    kernels._forget_stale_code()
+def test_missing_cache_folder_is_made(entry):
+    assert not cache.forget_stale_code(entry)
     left = list(Path(entry.stats.cache_path).iterdir())
-    assert [file.suffix for file in left] == [".sources"]
+    assert [file.name for file in left] == ["safescreen.kernels.exploration.run.sources"]
 
 
-def test_fingerprint_covers_every_compiled_module():
-    """A module with compiled functions that were left out could change without the cache being renewed."""
-    folder = Path(kernels.__file__).parent
-    compiled = {
-        path.name
-        for path in folder.glob("*.py")
-        if any(line.startswith(("@compiled", "@entry", "@reordered", "@njit")) for line in path.open(encoding="utf-8"))
-    }
-    assert compiled
-    assert compiled <= set(kernels._SOURCES)
+def test_nothing_is_touched_where_nothing_is_compiled(entry, monkeypatch):
+    monkeypatch.setattr(cache.config, "DISABLE_JIT", 1)
+    assert cache.forget_stale_code(entry)
+    assert not Path(entry.stats.cache_path).exists()
 
 
-def test_fingerprint_follows_the_sources(monkeypatch):
-    before = kernels._fingerprint()
-    assert before == kernels._fingerprint()
-    monkeypatch.setattr(kernels, "_SOURCES", kernels._SOURCES[:-1])
-    assert kernels._fingerprint() != before
+def imported_modules(path: Path) -> set[Path]:
+    """The files of the package that a kernel module takes names from while it runs."""
+    package = Path(safescreen.__file__).parent
+    found = set()
+    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("safescreen."):
+            found.add(package.joinpath(*statement.module.split(".")[1:]).with_suffix(".py"))
+    return found
 
 
-def run(folder: Path) -> subprocess.CompletedProcess[str]:
+def test_fingerprint_covers_everything_the_kernels_are_made_of():
+    """A module that were left out could change without the cache being renewed."""
+    kernel_folder = Path(cache.__file__).parent
+    needed = set(kernel_folder.glob("*.py"))
+    for path in list(needed):
+        needed |= imported_modules(path)
+    assert len(needed) > 14
+    only_types = {kernel_folder.parent / "arrays.py"}
+    assert needed - only_types == set(cache.sources())
+
+
+def test_fingerprint_follows_the_sources(monkeypatch, tmp_path):
+    before = cache.fingerprint()
+    assert before == cache.fingerprint()
+    changed = tmp_path / "vectors.py"
+    changed.write_text("another sum")
+    files = cache.sources()
+    monkeypatch.setattr(cache, "sources", lambda: [changed if path.name == "vectors.py" else path for path in files])
+    assert cache.fingerprint() != before
+
+
+@pytest.mark.parametrize(("cached", "patience"), [(False, 1.2), (True, 8.0)])
+def test_compilation_is_announced_once_it_takes_longer_than_loading(monkeypatch, capsys, cached, patience):
+    timers = []
+
+    class Timer:
+        """Counts instead of waiting."""
+
+        def __init__(self, seconds, action):
+            self.seconds, self.action, self.cancelled = seconds, action, False
+            timers.append(self)
+
+        def start(self):
+            """Begin to wait."""
+
+        def cancel(self):
+            """No longer wait."""
+            self.cancelled = True
+
+    monkeypatch.setattr(cache.threading, "Timer", Timer)
+    with cache.announced(cached):
+        assert timers[0].seconds == patience
+        timers[0].action()
+    assert timers[0].cancelled
+    assert capsys.readouterr().err == cache.NOTICE
+    with pytest.raises(KeyboardInterrupt), cache.announced(cached):
+        raise KeyboardInterrupt
+    assert timers[1].cancelled
+
+
+def test_warming_up_happens_once(monkeypatch):
+    kernels.warm_up()
+    monkeypatch.setattr(kernels, "_tiny_search", lambda: pytest.fail("twice"))
+    kernels.warm_up()
+
+
+def solved(folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
     return subprocess.run([sys.executable, "-c", SOLVE], env=environment, capture_output=True, text=True, check=True)
 
 
 @pytest.mark.slow
 def test_compilation_is_announced_once_and_kept(tmp_path):
-    first = run(tmp_path)
+    first = solved(tmp_path)
     assert first.stdout.split() == ["optimal", "optimal", "True"]
     assert first.stderr.count("\n") == 1
     assert first.stderr.startswith("safescreen: compiling its numerical kernels")
     code = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")}
     assert len(code) == 1  # one signature of the one entry point, whatever is solved
-    second = run(tmp_path)
+    second = solved(tmp_path)
     assert second.stdout == first.stdout
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")} == code
 
@@ -153,7 +207,7 @@ def test_layout_changes_neither_answer_nor_signature(name, options):
     weights = np.linspace(1.0, 2.0, 50)
     weights.flags.writeable = False
     plain = ss.solve(ss.Problem(layouts()["C"], y, gamma=20.0, sample_weight=weights, **options), rel_gap=1e-7)
-    counted = [len(kernel.signatures) for kernel in kernels._ENTRIES]
+    signatures = list(exploration.run.signatures)
     problem = ss.Problem(X, y, gamma=20.0, sample_weight=weights, **options)
     solution = ss.solve(problem, rel_gap=1e-7)
     assert solution.objective == pytest.approx(plain.objective, rel=1e-12)
@@ -161,7 +215,7 @@ def test_layout_changes_neither_answer_nor_signature(name, options):
     warm = solution.coef.copy()
     warm.flags.writeable = False
     assert ss.solve(problem, warm_start=warm).status == "optimal"
-    assert [len(kernel.signatures) for kernel in kernels._ENTRIES] == counted
+    assert exploration.run.signatures == signatures
 
 
 def test_data_is_never_written_to():

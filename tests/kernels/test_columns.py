@@ -1,0 +1,108 @@
+"""Columns held dense, sparse or both give the same answers, and dense slots run out in good order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernel_cases import sparse_columns
+
+from safescreen.design.columns import Columns
+from safescreen.kernels import columns as kernel
+from safescreen.kernels.subproblem import FREE, IN, OUT
+
+
+@pytest.fixture
+def X():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((20, 9)) * (rng.random((20, 9)) < 0.4) + 0.0
+
+
+def standardised(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+@pytest.mark.parametrize("is_standardised", [True, False])
+def test_correlations_from_either_form(call, X, is_standardised):
+    A = standardised(X) if is_standardised else X
+    alpha = np.random.default_rng(1).standard_normal(20)
+    columns = sparse_columns(X, 4, is_standardised)
+    for j in (7, 2):
+        assert kernel.make_dense(columns, j, 0)
+    features = np.array([2, 0, 8, 7, 5])
+    found = np.full(9, np.nan)
+    call(kernel.correlate, columns, features, 4, alpha, found)  # the fifth is not asked for
+    assert found[features[:4]] == pytest.approx(A[:, features[:4]].T @ alpha, rel=1e-12, abs=1e-13)
+    assert np.isnan(np.delete(found, features[:4])).all()
+    dense = Columns.all_dense(np.ascontiguousarray(A.T), np.zeros(9))
+    kernel.correlate(dense, np.arange(9), 9, alpha, found)
+    assert found == pytest.approx(A.T @ alpha, rel=1e-12, abs=1e-13)
+
+
+def test_dense_copy_is_the_standardised_column(call, X):
+    columns = sparse_columns(X, 3)
+    assert call(kernel.make_dense, columns, 5, 0)
+    assert np.array_equal(columns.dense[0], standardised(X)[:, 5])
+    assert columns.slot.tolist() == [-1, -1, -1, -1, -1, 0, -1, -1, -1]
+    assert columns.in_use[0] == 1
+    assert call(kernel.make_dense, columns, 5, 0)  # once is enough
+    assert columns.in_use[0] == 1
+
+
+def test_slots_run_out(X):
+    columns = sparse_columns(X, 3)
+    assert kernel.make_dense(columns, 0, 1)
+    assert kernel.make_dense(columns, 1, 1)
+    assert not kernel.make_dense(columns, 2, 1)  # the last one is spared
+    assert columns.slot[2] == -1
+    assert kernel.make_dense(columns, 0, 1)  # has one already
+    assert kernel.make_dense(columns, 2, 0)
+    assert not kernel.make_dense(columns, 3, 0)
+    assert columns.in_use[0] == 3
+    kernel.forget_dense(columns)
+    assert columns.in_use[0] == 0
+    assert (columns.slot == -1).all()
+    assert kernel.make_dense(columns, 8, 0)
+    assert np.array_equal(columns.dense[0], standardised(X)[:, 8])
+
+
+@pytest.mark.parametrize(
+    ("slots", "k", "reserved"), [(9, 3, 0), (20, 3, 0), (8, 5, 2), (8, 1, 1), (3, 5, 0), (4, 9, 1)]
+)
+def test_reserved_slots(X, slots, k, reserved):
+    assert kernel.reserved_slots(sparse_columns(X, slots), k) == reserved
+
+
+def test_only_reserved_slots_left(X):
+    columns = sparse_columns(X, 8)
+    for j in range(6):
+        assert not kernel.only_reserved_slots_left(columns, 5)
+        kernel.make_dense(columns, j, 0)
+    assert kernel.only_reserved_slots_left(columns, 5)
+    enough = sparse_columns(X, 9)
+    for j in range(9):
+        kernel.make_dense(enough, j, 0)
+    assert not kernel.only_reserved_slots_left(enough, 5)  # nothing is reserved where all have room
+
+
+def test_features_decided_in_get_reserved_slots(X):
+    columns = sparse_columns(X, 4)
+    status = np.array([FREE, IN, OUT, FREE, IN, FREE, FREE, FREE, OUT], np.int8)
+    kernel.make_decided_dense(columns, status)
+    assert np.flatnonzero(columns.slot >= 0).tolist() == [1, 4]
+
+
+def test_sums_of_columns(X):
+    A = standardised(X)
+    columns = sparse_columns(X, 9)
+    x = np.array([0.0, 2.0, 0.0, -1.0, 0.0, 0.5, 0.0, 0.0, 0.0])
+    for j in np.flatnonzero(x):
+        kernel.make_dense(columns, j, 0)
+    u = np.full(20, np.nan)
+    kernel.add_columns(columns, x, 0.25, u)  # columns whose coefficient is zero need no dense copy
+    assert u == pytest.approx(A @ x + 0.25, rel=1e-13)
+    kernel.add_column(columns, 3, 1.0, u)
+    assert u == pytest.approx(A @ x + A[:, 3] + 0.25, rel=1e-13)
+    weights, product = np.linspace(0.0, 1.0, 20), np.empty(20)
+    kernel.weigh_column(columns, 5, weights, product)
+    assert np.array_equal(product, weights * A[:, 5])
+    assert kernel.dot_column(columns, 5, weights) == pytest.approx(weights @ A[:, 5], rel=1e-12)

@@ -1,0 +1,44 @@
+"""What is looked for: the cutoff that a model sets, and models that are taken or left."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from safescreen.kernels.exploration import make_shared
+from safescreen.kernels.goals import BEST_MODEL, Goal, cutoff, make_models, take_model
+from safescreen.kernels.subproblem import FREE, IN, OUT
+
+GOAL = Goal(BEST_MODEL, 0.25)
+STATUS = np.array([FREE, IN, OUT, IN], np.int8)
+
+
+def test_cutoff_is_the_requested_gap_below_the_best_model(call):
+    assert call(cutoff, GOAL, 8.0) == 6.0
+    assert call(cutoff, GOAL, np.inf) == np.inf
+    assert call(cutoff, Goal(99, 0.25), 8.0) == np.inf  # what is not known is not pruned
+
+
+def test_better_models_are_taken(call):
+    models, shared = make_models(4), make_shared(8.0)
+    assert call(take_model, GOAL, models, shared[0], STATUS, 7.0)
+    assert models.support.tolist() == [False, True, False, True]
+    assert models.objective[0] == shared["upper"][0] == 7.0
+    assert call(take_model, GOAL, models, shared[0], -STATUS, 6.5)
+    assert models.support.tolist() == [False, False, True, False]
+    assert models.objective[0] == shared["upper"][0] == 6.5
+
+
+@pytest.mark.parametrize("objective", [8.0, 9.0, np.inf, np.nan])
+def test_others_are_left(objective):
+    models, shared = make_models(4), make_shared(8.0)
+    assert not take_model(GOAL, models, shared[0], STATUS, objective)
+    assert not models.support.any()
+    assert models.objective[0] == np.inf
+    assert shared["upper"][0] == 8.0
+
+
+def test_unknown_goals_take_nothing():
+    models, shared = make_models(4), make_shared(8.0)
+    assert not take_model(Goal(99, 0.25), models, shared[0], STATUS, 1.0)
+    assert shared["upper"][0] == 8.0

@@ -1,0 +1,453 @@
+"""The relaxation of a node: each step on its own, and the whole against an interior-point method."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernel_cases import as_case, empty_point, random_case, random_problem, set_iterate, sparse_columns
+
+from safescreen import kernels
+from safescreen.kernels import node as kernel
+from safescreen.kernels.dual_bound import NodeBound
+from safescreen.kernels.losses import dual_point
+from safescreen.kernels.node import GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE, Start, Target
+from safescreen.kernels.quadratic import INTERCEPT, RIDGE
+from safescreen.kernels.subproblem import FREE, IN, OUT
+from safescreen.testing.reference import brute_force, conic_relaxation, fit_support
+from safescreen.tuning import HOT_FEATURES, IDLE_ROUNDS
+
+# -- beginning -------------------------------------------------------------------------------------------
+
+
+def test_features_are_split_into_hot_and_cold():
+    case = random_case(0, n=7)
+    node = case.node
+    node.status[:] = [FREE, OUT, IN, FREE, FREE, FREE, OUT]
+    node.hot[:] = [True, True, False, False, False, True, False]
+    node.x[:] = [0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0]
+    assert kernel.split(node) == 1
+    assert node.features[: case.progress.hot].tolist() == [0, 2, 3, 5]  # decided in or not zero: hot whatever was said
+    assert node.cold[: case.progress.cold].tolist() == [4]
+
+
+def test_begin_makes_the_iterate_the_first_trial(call):
+    case = random_case(1, k=3, fit_intercept=True)
+    set_iterate(case, [0.0, 1.0, 0.0, -2.0, 0.0, 0.0], 0.5)
+    case.node.status[:] = [FREE, IN, OUT, FREE, FREE, FREE]
+    case.workspace.step.fill(7.0)
+    case.progress.work, case.progress.stalled, case.progress.restarted = 99, True, True
+    call(kernel.begin, case.subproblem, case.node, case.workspace, Start(0.3, 0.5, GRAM))
+    progress, model = case.progress, case.workspace.quadratic
+    assert (progress.kappa, progress.strategy, progress.refit, progress.idle_limit) == (2, GRAM, False, IDLE_ROUNDS)
+    assert (progress.level, progress.intercept, progress.primal, progress.bound) == (0.3, 0.5, np.inf, -np.inf)
+    assert (progress.work, progress.stalled, progress.restarted, progress.idle) == (0, False, False, 0)
+    assert not case.workspace.step.any()
+    assert progress.working == 3
+    assert model.kind[:3].tolist() == [RIDGE, FREE, INTERCEPT]
+    assert model.feature[:2].tolist() == [1, 3]
+    assert model.x[:3].tolist() == model.start[:3].tolist() == [1.0, -2.0, 0.5]
+
+
+def test_a_node_where_nothing_is_free_is_a_refit():
+    case = random_case(2, k=2)
+    case.node.status[:] = [IN, OUT, OUT, IN, OUT, OUT]
+    kernel.begin(case.subproblem, case.node, case.workspace, Start(0.3, 0.0, GRAM))
+    assert case.progress.refit
+    assert case.progress.strategy == NEWTON  # no Gram matrix for a single fit
+    assert (case.progress.kappa, case.progress.idle_limit) == (0, 0)
+
+
+# -- steps that are tried, taken or shortened ------------------------------------------------------------
+
+
+@pytest.fixture
+def case():
+    case = random_case(3, fit_intercept=True)
+    kernel.begin(case.subproblem, case.node, case.workspace, Start(0.3, 0.0, GRAM))
+    return case
+
+
+def test_try_step():
+    trial = np.empty(3)
+    kernel.try_step(np.ones(3), np.array([1.0, 0.0, -2.0]), 0.5, trial)
+    assert trial.tolist() == [1.5, 1.0, 0.0]
+
+
+def test_strategies_escalate_up_to_the_exact_one(call):
+    case = random_case(0)
+    found = []
+    for _ in range(4):
+        call(kernel.escalate, case.progress)
+        found.append(int(case.progress.strategy))
+    assert found == [NEWTON, NEWTON_EXACT, NEWTON_EXACT, NEWTON_EXACT]
+    case.progress.strategy = UPPER_CURVATURE
+    call(kernel.escalate, case.progress)
+    assert case.progress.strategy == UPPER_CURVATURE
+
+
+def test_steps_are_halved_then_given_up(case):
+    progress, model = case.progress, case.workspace.quadratic
+    progress.working, progress.length, progress.strategy = 2, 1.0, GRAM
+    model.start[:2], model.move[:2] = [1.0, -1.0], [4.0, 8.0]
+    lengths = []
+    while progress.length > 0.0:
+        kernel.shorten_step(progress, model)
+        lengths.append(float(progress.length))
+        assert model.x[:2].tolist() == [1.0 + 4.0 * lengths[-1], -1.0 + 8.0 * lengths[-1]]
+    assert lengths == [*(0.5**i for i in range(1, 11)), 0.0]
+    assert progress.strategy == UPPER_CURVATURE
+    assert not progress.stalled
+    progress.length = 1e-3
+    kernel.shorten_step(progress, model)  # even the model that never overshoots did
+    assert progress.stalled
+
+
+@pytest.mark.parametrize(
+    ("before", "primal", "length", "expected"),
+    [
+        (np.inf, 1.0, 1.0, False),
+        (1.0, 0.9, 1.0, False),
+        (1.0, 1.0, 1.0, False),
+        (1.0, 1.0 + 4e-16, 1.0, False),  # within rounding
+        (1.0, 1.0 + 1e-15, 1.0, True),
+        (1.0, np.nan, 1.0, True),
+        (1.0, 2.0, 0.0, False),  # it cannot be any shorter
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_overshooting(case, before, primal, length, expected):
+    case.progress.primal, case.progress.length = before, length
+    assert bool(kernel.overshoots(case.progress, primal)) == expected
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # inf - inf, at first
+def test_accepted_steps_move_the_iterate(case):
+    progress, model, node = case.progress, case.workspace.quadratic, case.node
+    progress.working, progress.length, progress.strategy = 3, 1.0, UPPER_CURVATURE
+    model.kind[:3], model.feature[:2], model.x[:3] = [FREE, FREE, INTERCEPT], [4, 1], [0.5, -0.25, 2.0]
+    case.workspace.trial[:] = np.arange(30.0)
+    kernel.accept_step(node, case.workspace, 0.6, 0.125)
+    assert node.x.tolist() == [0.0, -0.25, 0.0, 0.0, 0.5, 0.0]
+    assert node.u.tolist() == list(range(30))
+    assert (progress.intercept, progress.primal, progress.idle) == (2.125, 0.6, 0)
+    assert progress.strategy == NEWTON_EXACT  # a step was found: models may overshoot again
+    assert progress.work > 0
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_idle_rounds_stall(case):
+    progress = case.progress
+    for primal in (1.0, 0.5, 0.5, 0.5, 0.5, 0.5):
+        assert not progress.stalled
+        kernel.accept_step(case.node, case.workspace, primal, 0.0)
+    assert progress.idle == IDLE_ROUNDS
+    kernel.accept_step(case.node, case.workspace, 0.5, 0.0)
+    assert progress.stalled
+    kernel.accept_step(case.node, case.workspace, 0.1, 0.0)
+    assert progress.idle == 0
+    assert progress.stalled  # for good
+
+
+def test_worse_than_no_model_leads_nowhere_once(case):
+    progress = case.progress
+    assert not kernel.leads_nowhere(kernels.LOGISTIC, progress, 0.69)
+    assert kernel.leads_nowhere(kernels.LOGISTIC, progress, 0.70)
+    progress.stalled, progress.primal, progress.bound = True, 1.0, 0.9
+    assert kernel.leads_nowhere(kernels.LOGISTIC, progress, 0.1)
+    progress.bound = 1.0 - 1e-8
+    assert not kernel.leads_nowhere(kernels.LOGISTIC, progress, 0.1)
+    progress.restarted = True
+    assert not kernel.leads_nowhere(kernels.LOGISTIC, progress, 99.0)
+
+
+def test_restart_forgets_the_iterate_but_not_the_bound(case):
+    set_iterate(case, np.ones(6), 3.0)
+    progress = case.progress
+    progress.bound, progress.primal, progress.stalled, progress.idle = 0.25, 2.0, True, 9
+    progress.strategy = UPPER_CURVATURE
+    kernel.restart(case.subproblem, case.node, case.workspace)
+    assert not case.node.x.any()
+    assert not case.node.u.any()
+    assert (progress.bound, progress.primal, progress.intercept) == (0.25, np.inf, 0.0)
+    assert (progress.restarted, progress.stalled, progress.idle) == (True, False, 0)
+    assert progress.strategy == NEWTON_EXACT
+    assert progress.working == 1  # the intercept
+
+
+# -- deciding --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("primal", "bound", "target", "state", "finished"),
+    [
+        (1.0, 0.9, Target(0.9, 0.0, 0.0), "", True),  # pruned
+        (1.0, 0.9, Target(0.95, 0.0, 0.0), "", False),
+        (1.0, 0.9, Target(0.95, 0.2, 0.0), "", True),  # solved
+        (1.0, 0.99, Target(2.0, 0.0, 0.1), "", True),  # survives: the gap is a hundredth of what the bound lacks
+        (1.0, 0.5, Target(2.0, 0.0, 0.1), "", False),
+        (1.0, 0.5, Target(0.8, 0.0, 9.0), "", False),  # may not survive
+        (1.0, -np.inf, Target(2.0, 0.0, np.inf), "", False),  # there is no bound yet
+        (1.0, 0.5, Target(np.inf, 0.0, 0.0), "stalled", False),  # it begins again first
+        (1.0, 0.5, Target(np.inf, 0.0, 0.0), "stalled, restarted", True),
+        (1.0, 1.0 - 1e-8, Target(np.inf, 0.0, 0.0), "stalled", True),  # as good as it gets
+    ],
+)
+def test_when_a_relaxation_is_finished(case, primal, bound, target, state, finished):
+    case.progress.primal, case.progress.bound = primal, bound
+    case.progress.stalled, case.progress.restarted = "stalled" in state, "restarted" in state
+    assert bool(kernel.is_finished(case.progress, target)) == finished
+
+
+@pytest.mark.parametrize(
+    ("value", "best", "target", "worthwhile"),
+    [
+        (0.5, -np.inf, Target(0.9, 0.0, 0.0), False),
+        (0.9, -np.inf, Target(0.9, 0.0, 0.0), True),
+        (0.5, 0.9, Target(0.9, 0.0, 0.0), True),
+        (0.95, -np.inf, Target(np.inf, 0.1, 0.0), True),
+        (0.85, -np.inf, Target(np.inf, 0.1, 0.0), False),
+        (0.95, -np.inf, Target(1.95, 0.0, 0.1), True),
+        (0.95, -np.inf, Target(1.35, 0.0, 0.1), False),
+    ],
+)
+def test_when_cold_features_are_worth_a_look(case, value, best, target, worthwhile):
+    case.progress.primal, case.progress.bound = 1.0, best
+    assert bool(kernel.may_decide(case.progress, value, target)) == worthwhile
+
+
+def test_slow_contraction_escalates_and_sharpens(case):
+    progress = case.progress
+    progress.primal, progress.bound, progress.bound_here, progress.gap = 1.0, 0.0, 0.5, np.inf
+    kernel.choose_strategy(progress)
+    assert (progress.strategy, progress.sharpness, progress.gap) == (GRAM, 0.01, 0.5)
+    progress.bound_here, progress.idle = 0.9, 3
+    kernel.choose_strategy(progress)  # a fifth of the gap is left
+    assert (progress.strategy, progress.sharpness, progress.idle) == (GRAM, 0.01, 0)
+    progress.idle = 3
+    progress.bound_here = 0.94
+    kernel.choose_strategy(progress)  # three fifths
+    assert (progress.strategy, progress.sharpness, progress.idle) == (NEWTON, pytest.approx(1e-4), 3)
+    for _ in range(9):
+        kernel.choose_strategy(progress)
+    assert (progress.strategy, progress.sharpness) == (NEWTON_EXACT, 1e-12)
+
+
+def test_refits_close_to_their_optimum_take_one_more_step(case):
+    progress = case.progress
+    progress.refit, progress.idle_limit = True, 0
+    progress.primal, progress.bound, progress.bound_here, progress.gap = 1.0, 0.0, 1.0 - 1e-9, np.inf
+    kernel.choose_strategy(progress)
+    assert progress.idle_limit == 0
+    progress.bound_here = 1.0 - 1e-11
+    kernel.choose_strategy(progress)
+    assert progress.idle_limit == -1
+
+
+@pytest.mark.parametrize(("gap", "tolerance", "expected"), [(0.05, 0.0, 5e-4), (np.inf, 0.0, 1e-3), (0.0, 0.1, 1e-4)])
+def test_model_tolerance_is_a_part_of_the_gap(case, gap, tolerance, expected):
+    case.progress.primal, case.progress.gap, case.progress.sharpness = 1.0, gap, 0.01
+    assert kernel.model_tolerance(case.progress, Target(np.inf, tolerance, 0.0)) == pytest.approx(expected)
+
+
+def test_keep_best_remembers_what_the_bound_covers(case):
+    node = case.node
+    node.features[:3], node.q[:], node.x[:] = [4, 0, 2], np.arange(6.0), np.arange(6.0) / 10.0
+    case.progress.intercept = 0.75
+    alpha = np.linspace(0.0, 1.0, 30)
+    kernel.keep_best(node, alpha, NodeBound(0.5, 0.2, 0.1), 2)
+    assert (case.progress.bound, case.progress.kth_gain, case.progress.next_gain) == (0.5, 0.2, 0.1)
+    assert node.best_q.tolist() == [0.0, 0.0, 0.0, 0.0, 4.0, 0.0]
+    assert np.array_equal(node.best_alpha, alpha)
+    assert np.array_equal(node.best_x, node.x)
+    assert node.best_b[0] == 0.75
+
+
+# -- cold features ---------------------------------------------------------------------------------------
+
+
+def cold_case(slots=None):
+    """Six features of which three are hot, at the model zero; the correlations are those of a sparse matrix."""
+    case = random_case(4, mu=0.05)
+    if slots is not None:
+        columns = sparse_columns(case.subproblem.columns.dense.T.copy(), slots, standardised=False)
+        case = case._replace(subproblem=case.subproblem._replace(columns=columns))
+    case.node.hot[:] = [False, True, False, True, False, True]
+    return case
+
+
+def test_looking_at_cold_features_warms_those_that_matter(call):
+    case = cold_case()
+    node, progress = case.node, case.progress
+    kernel.begin(case.subproblem, node, case.workspace, Start(0.5, 0.0, GRAM))
+    point = empty_point(30)
+    dual_point(case.subproblem, np.zeros(30), point)
+    correlations = case.subproblem.columns.dense @ point.alpha
+    progress.level = 0.5 * case.subproblem.gamma * abs(correlations[2]) / 0.9  # feature 2 is near where it enters
+    strong = [j for j in (0, 2, 4) if abs(correlations[j]) > 0.8 * abs(correlations[2]) / 0.9]
+    call(kernel.look_at_cold, case.subproblem, node, point.alpha)
+    assert 2 in strong
+    assert node.c[[0, 2, 4]] == pytest.approx(correlations[[0, 2, 4]], rel=1e-12)
+    assert node.features[: progress.hot].tolist() == [1, 3, 5, *strong]
+    assert sorted(node.features[:6]) == list(range(6))  # all others lie behind
+    assert progress.cold == 3 - len(strong)
+    assert np.flatnonzero(node.hot).tolist() == sorted([1, 3, 5, *strong])  # so few features never cool
+
+
+def test_cold_features_without_a_slot_stay_cold():
+    case = cold_case(slots=3)
+    for j in (1, 3, 5):
+        kernel.make_dense(case.subproblem.columns, j, 0)
+    kernel.begin(case.subproblem, case.node, case.workspace, Start(0.5, 0.0, GRAM))
+    case.progress.level = 0.0  # everything matters
+    kernel.look_at_cold(case.subproblem, case.node, np.full(30, 0.1))
+    assert (case.progress.hot, case.progress.cold) == (3, 3)
+
+
+def test_hot_features_cool_where_there_are_many():
+    n = HOT_FEATURES + 10
+    case = random_case(5, m=20, n=n)
+    case.node.hot[0] = False
+    set_iterate(case, np.eye(n)[7])
+    kernel.begin(case.subproblem, case.node, case.workspace, Start(1.0, 0.0, GRAM))
+    case.node.c[:] = 1e-9
+    case.node.c[8] = 0.7 * 2.0 * 1.0 / case.subproblem.gamma
+    kernel.look_at_cold(case.subproblem, case.node, np.zeros(20))
+    assert np.flatnonzero(case.node.hot).tolist() == [7, 8]  # in the model, or strong enough still
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("options", [{"mu": 0.01}, {"k": 2}, {"k": 2, "fit_intercept": True}])
+def test_cold_features_do_not_change_the_answer(options):
+    problem = random_problem(6, **options)
+    hot, cold = as_case(problem), as_case(problem)
+    cold.node.hot[:] = False
+    start, target = Start(0.5, 0.0, GRAM), Target(np.inf, 1e-9, 0.0)
+    for case in (hot, cold):
+        kernel.relax(case.subproblem, case.node, case.workspace, start, target)
+    assert cold.progress.bound == pytest.approx(hot.progress.bound, rel=1e-8)
+
+
+# -- the model -------------------------------------------------------------------------------------------
+
+
+def test_working_set_holds_what_matters_and_fits():
+    case = random_case(7, fit_intercept=True, capacity=3)
+    node, progress, model = case.node, case.progress, case.workspace.quadratic
+    node.status[:] = [IN, FREE, FREE, FREE, OUT, FREE]
+    node.x[:] = [0.0, 0.5, 0.0, 0.0, 0.0, 0.0]
+    node.c[:] = [0.1, -0.2, 0.8, 0.9, 9.0, -0.7]
+    kernel.split(node)
+    progress.intercept = 0.25
+    kernel.gather(node, model, 0.75, True, 0.5)
+    assert progress.working == 4  # the third and last place went to feature 2
+    assert model.feature[:3].tolist() == [0, 1, 2]
+    assert model.kind[:4].tolist() == [RIDGE, FREE, FREE, INTERCEPT]
+    assert model.gradient[:4].tolist() == [-0.1, 0.2, -0.8, -0.5]
+    assert model.x[:4].tolist() == model.start[:4].tolist() == [0.0, 0.5, 0.0, 0.25]
+    kernel.gather(node, model, np.inf, False, 0.0)
+    assert model.feature[: progress.working].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("strategy", [GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE])
+def test_hessian_of_each_strategy(case, strategy):
+    progress, w = case.progress, case.subproblem.w
+    progress.strategy, progress.level = strategy, 0.0
+    dual_point(case.subproblem, case.node.u, case.workspace.point)
+    case.node.c[:] = 1.0
+    kernel.build_model(case.subproblem, case.node, case.workspace)
+    size = int(progress.working)
+    assert size == 7
+    curvature = case.workspace.point.curvature
+    weights = {GRAM: w * (1.02 * curvature.sum() / w.sum()), UPPER_CURVATURE: 0.25 * w}.get(strategy, curvature)
+    B = np.vstack([case.subproblem.columns.dense, np.ones(30)])
+    assert case.workspace.quadratic.hessian[:size, :size] == pytest.approx((B * weights) @ B.T, rel=1e-11, abs=1e-14)
+
+
+def test_direction_in_coordinates_and_predictor(case):
+    model, A = case.workspace.quadratic, case.subproblem.columns.dense
+    model.kind[:3], model.feature[:2] = [FREE, RIDGE, INTERCEPT], [5, 2]
+    model.start[:3], model.x[:3] = [1.0, 0.0, 0.5], [1.0, 2.0, 0.25]
+    kernel.direction(case.subproblem.columns, model, 3, case.workspace.step)
+    assert model.move[:3].tolist() == [0.0, 2.0, -0.25]
+    assert case.workspace.step == pytest.approx(2.0 * A[2] - 0.25, rel=1e-14)
+
+
+# -- the whole relaxation --------------------------------------------------------------------------------
+
+PROBLEMS = {
+    "price": {"mu": 0.01},
+    "budget": {"k": 2},
+    "price and budget": {"mu": 0.003, "k": 3},
+    "intercept": {"k": 2, "fit_intercept": True, "weighted": True},
+    "decided": {"k": 3, "include": (4,), "exclude": (0,)},
+    "weak ridge": {"k": 2, "gamma": 1e4, "standardize": True},
+}
+
+
+@pytest.mark.parametrize("strategy", [GRAM, NEWTON_EXACT, UPPER_CURVATURE])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_relaxation_against_an_interior_point_method(name, strategy):
+    pytest.importorskip("cvxpy")
+    problem = random_problem(8, m=40, **PROBLEMS[name])
+    case = as_case(problem)
+    start, target = Start(0.5, 0.0, strategy), Target(np.inf, 1e-9, 0.0)
+    relaxed = kernels.relax(case.subproblem, case.node, case.workspace, start, target)
+    truth = conic_relaxation(problem)
+    assert relaxed.primal == pytest.approx(truth, rel=1e-6)
+    assert relaxed.bound.value == pytest.approx(truth, rel=1e-6)
+    assert relaxed.bound.value <= relaxed.primal
+    assert relaxed.bound.value <= brute_force(problem).value
+    b = relaxed.intercept
+    assert case.node.u == pytest.approx(case.node.x @ case.subproblem.columns.dense + b, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_interpreted_relaxation_is_the_compiled_one(name):
+    problem = random_problem(9, **PROBLEMS[name])
+    compiled, interpreted = as_case(problem), as_case(problem)
+    start, target = Start(0.5, 0.0, GRAM), Target(np.inf, 1e-8, 0.0)
+    relaxed = kernels.relax(compiled.subproblem, compiled.node, compiled.workspace, start, target)
+    kernel.relax(interpreted.subproblem, interpreted.node, interpreted.workspace, start, target)
+    assert interpreted.progress.bound == pytest.approx(relaxed.bound.value, rel=1e-9)
+    assert interpreted.progress.primal == pytest.approx(relaxed.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_refit_reaches_the_optimum(intercept):
+    problem = random_problem(10, mu=0.01, fit_intercept=intercept)
+    case = as_case(problem)
+    case.node.status[:] = [IN, OUT, IN, IN, OUT, OUT]
+    target = Target(np.inf, 1e-10, 0.0)
+    relaxed = kernels.relax(case.subproblem, case.node, case.workspace, Start(0.2, 0.0, GRAM), target)
+    fit = fit_support(problem.design.columns([0, 2, 3]), problem.y, problem.weights, problem.gamma, intercept)
+    assert relaxed.primal == pytest.approx(fit.value + 3 * problem.mu, rel=1e-10)
+    assert case.node.x[[0, 2, 3]] == pytest.approx(fit.x, rel=1e-4)
+    assert relaxed.intercept == pytest.approx(fit.b, rel=1e-4, abs=1e-9)
+
+
+def test_a_hopeless_start_begins_again():
+    problem = random_problem(11, mu=0.01)
+    good, bad = as_case(problem), as_case(problem)
+    set_iterate(bad, 1e3 * np.ones(6))
+    start, target = Start(0.5, 0.0, GRAM), Target(np.inf, 1e-9, 0.0)
+    relaxed = [kernels.relax(case.subproblem, case.node, case.workspace, start, target) for case in (good, bad)]
+    assert bad.progress.restarted
+    assert relaxed[1].primal == pytest.approx(relaxed[0].primal, rel=1e-8)
+
+
+def test_a_relaxation_stops_once_it_is_decided():
+    problem = random_problem(12, k=2)
+    start = Start(0.5, 0.0, GRAM)
+
+    def solved(target):
+        case = as_case(problem)
+        return kernels.relax(case.subproblem, case.node, case.workspace, start, target), case.progress.work
+
+    tight, most_work = solved(Target(np.inf, 1e-12, 0.0))
+    pruned, work = solved(Target(0.9 * tight.bound.value, 1e-12, 0.0))
+    assert 0.9 * tight.bound.value <= pruned.bound.value <= tight.bound.value
+    assert work < most_work
+    survivor, work = solved(Target(10.0 * tight.primal, 1e-12, 0.5))
+    assert survivor.primal < 10.0 * tight.primal
+    assert work < most_work

@@ -1,0 +1,344 @@
+"""The quadratic model of a node: levels, penalties and minimisers against general solvers, Hessians against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from calling import compiled
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_cases import sparse_columns
+from scipy.optimize import brentq, minimize
+
+from safescreen.design.columns import Columns
+from safescreen.kernels import quadratic as kernel
+from safescreen.kernels.columns import make_dense
+from safescreen.kernels.quadratic import INTERCEPT, RIDGE, Penalty, make_gram, make_quadratic
+from safescreen.kernels.subproblem import FREE
+from safescreen.tuning import GRAM_INFLATION
+
+
+def penalty_of(gamma, mu, kappa):
+    return Penalty(gamma, mu, float(np.sqrt(gamma * mu)), kappa)
+
+
+def model_at(x, kinds, hessian=None, gradient=None):
+    """A model whose iterate is ``x``; one coordinate more than it has must never be touched."""
+    size = len(x)
+    model = make_quadratic(size, 3)
+    for array in model[:6]:
+        array.fill(np.nan)
+    model.x[:size] = model.start[:size] = x
+    model.kind[:size] = kinds
+    model.feature[:size] = np.arange(size)
+    if hessian is not None:
+        model.hessian[:size, :size] = hessian
+        model.gradient[:size] = gradient
+    return model
+
+
+# -- the level and the penalty ---------------------------------------------------------------------------
+
+
+def used(x, level):
+    """Of the budget."""
+    return float(np.minimum(1.0, np.abs(x) / level).sum()) if level > 0.0 else np.count_nonzero(x)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.floats(-5.0, 5.0).map(lambda v: round(v, 3)), min_size=1, max_size=9),
+    st.integers(1, 9),
+    st.sampled_from([0.0, 0.01, 3.0]),
+)
+def test_water_level_uses_the_budget(x, kappa, mu):
+    x, penalty = np.array(x), penalty_of(2.0, mu, kappa)
+    model = model_at(x, FREE)
+    level = kernel.water_level(model, x.size, penalty)
+    if np.count_nonzero(x) <= kappa:
+        assert level == penalty.lowest
+        return
+    sizes = np.sort(np.abs(x[x != 0.0]))
+    solved = brentq(lambda t: used(x, t) - kappa, 0.5 * sizes[0], sizes.sum() + 1.0, xtol=1e-13)
+    assert level >= penalty.lowest
+    assert used(x, level) <= kappa * (1.0 + 1e-12)
+    if level > penalty.lowest:
+        assert used(x, level) == pytest.approx(kappa, rel=1e-12)
+    else:
+        assert solved <= level * (1.0 + 1e-10)
+
+
+def test_level_is_about_free_coordinates_only():
+    x = np.array([1.0, 100.0, 2.0, -50.0, -3.0])
+    kinds = [FREE, RIDGE, FREE, INTERCEPT, FREE]
+    level = kernel.water_level(model_at(x, kinds), 5, penalty_of(1.0, 0.0, 1))
+    assert level == pytest.approx(6.0)
+
+
+def cheapest(x, gamma, mu, kappa):
+    """``min_z Σ x²/(γ z) + μ z`` with ``Σ z ≤ κ``, ``0 < z ≤ 1``: by a general solver."""
+    x = np.abs(x[x != 0.0])
+    if x.size == 0:
+        return 0.0
+    start = np.full(x.size, min(1.0, 0.99 * kappa / x.size))
+    found = minimize(
+        lambda z: float(np.sum(x**2 / (gamma * z) + mu * z)),
+        start,
+        jac=lambda z: -(x**2) / (gamma * z**2) + mu,
+        bounds=[(1e-9, 1.0)] * x.size,
+        constraints={"type": "ineq", "fun": lambda z: kappa - z.sum(), "jac": lambda z: -np.ones(z.size)},
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    return float(found.fun)
+
+
+@pytest.mark.parametrize(("mu", "kappa"), [(0.05, 9), (0.0, 2), (0.02, 2), (0.5, 3)])
+def test_penalty_is_the_cheapest_fractional_choice(mu, kappa):
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        x = np.round(rng.standard_normal(6), 2) * (rng.random(6) < 0.8)
+        model, penalty = model_at(x, FREE), penalty_of(3.0, mu, kappa)
+        level = kernel.water_level(model, 6, penalty)
+        found = kernel.penalty_value(model, 6, level, penalty)
+        assert found == pytest.approx(cheapest(x, 3.0, mu, kappa), rel=1e-6, abs=1e-9)
+
+
+def test_penalty_of_decided_coordinates():
+    model = model_at([0.0, 2.0, 7.0], [RIDGE, RIDGE, INTERCEPT])
+    value = kernel.penalty_value(model, 3, 1.0, penalty_of(4.0, 0.1, 0))
+    assert value == pytest.approx(0.1 + (1.0 + 0.1))  # a price each, a ridge; the intercept is free of both
+
+
+# -- the minimiser ---------------------------------------------------------------------------------------
+
+MODELS = {
+    "price": ("independent", 0.02, 99, "free"),
+    "no price": ("independent", 0.0, 99, "free"),
+    "budget": ("independent", 0.0, 2, "free"),
+    "price and budget": ("independent", 0.01, 3, "free"),
+    "correlated, price": ("correlated", 0.02, 99, "free"),
+    "correlated, budget": ("correlated", 0.0, 2, "free"),
+    "duplicated, budget": ("duplicated", 0.001, 2, "free"),
+    "decided": ("independent", 0.02, 99, "mixed"),
+    "decided, budget": ("correlated", 0.0, 1, "mixed"),
+    "nothing free": ("correlated", 0.02, 0, "decided"),
+}
+
+
+class Random:
+    """A random quadratic model around a random iterate, with its penalty."""
+
+    def __init__(self, name, seed, size=7):
+        columns, mu, kappa, kinds = MODELS[name]
+        rng = np.random.default_rng(seed)
+        root = rng.standard_normal((12, size))
+        if columns == "correlated":
+            root = 0.2 * root + rng.standard_normal((12, 1))
+        if columns == "duplicated":
+            root[:, 3:] = root[:, : size - 3]
+        self.kinds = np.zeros(size, np.int8)
+        if kinds != "free":
+            self.kinds[:] = RIDGE if kinds == "decided" else FREE
+            self.kinds[1] = RIDGE
+            self.kinds[size - 1] = INTERCEPT
+            root[:, size - 1] = 1.0
+        self.hessian = root.T @ root / 12.0
+        self.gradient = root.T @ (2.0 * rng.standard_normal(12)) / 12.0
+        self.start = rng.standard_normal(size) * (rng.random(size) < 0.5)
+        self.penalty = penalty_of(5.0, mu, kappa)
+        self.size = size
+
+    def model(self):
+        return model_at(self.start, self.kinds, self.hessian, self.gradient)
+
+    def value(self, model):
+        """The model's objective at its iterate."""
+        level = kernel.water_level(model, self.size, self.penalty)
+        move = model.x[: self.size] - self.start
+        smooth = float(self.gradient @ move + 0.5 * move @ self.hessian @ move)
+        return smooth + kernel.penalty_value(model, self.size, level, self.penalty)
+
+    def optimum(self):
+        """The same minimum by an interior-point method."""
+        cp = pytest.importorskip("cvxpy")
+        gamma, mu, _, kappa = self.penalty
+        x, z = cp.Variable(self.size), cp.Variable(self.size)
+        eigenvalues, vectors = np.linalg.eigh(self.hessian)
+        root = np.sqrt(np.maximum(eigenvalues, 0.0))[:, None] * vectors.T
+        move = x - self.start
+        free, decided = np.flatnonzero(self.kinds == FREE), np.flatnonzero(self.kinds == RIDGE)
+        terms = [self.gradient @ move, 0.5 * cp.sum_squares(root @ move), mu * decided.size]
+        terms += [cp.quad_over_lin(x[j], z[j]) / gamma + mu * z[j] for j in free]
+        terms += [cp.square(x[j]) / gamma for j in decided]
+        limits = [z >= 0, z <= 1, cp.sum(z[free]) <= min(kappa, free.size)] if free.size else [z == 0]
+        return float(cp.Problem(cp.Minimize(sum(terms)), limits).solve(solver="CLARABEL"))
+
+
+@pytest.mark.parametrize("thorough", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_minimum_against_an_interior_point_method(name, thorough):
+    for seed in range(3):
+        case = Random(name, seed)
+        model = case.model()
+        level = max(1.0, case.penalty.lowest) if case.penalty.kappa < case.size else case.penalty.lowest
+        level = kernel.minimise(model, case.size, level, case.penalty, 1e-10, thorough)
+        found, optimum = case.value(model), case.optimum()
+        assert found == pytest.approx(optimum, rel=1e-6, abs=1e-6)
+        x = model.x[: case.size]
+        assert model.gradient[: case.size] == pytest.approx(case.gradient + case.hessian @ (x - case.start), abs=1e-8)
+        assert np.isnan(model.x[case.size])
+        free = case.kinds == FREE
+        if free.any():
+            assert level >= case.penalty.lowest
+            assert used(x[free], level) <= case.penalty.kappa * 1.01 + 1e-9
+
+
+@pytest.mark.slow
+def test_compiled_minimum_is_the_interpreted_one():
+    case = Random("correlated, budget", 0)
+    model, again = case.model(), case.model()
+    level = compiled(kernel.minimise, model, case.size, 1.0, case.penalty, 1e-12, True)
+    assert level == pytest.approx(kernel.minimise(again, case.size, 1.0, case.penalty, 1e-12, True), rel=1e-9)
+    assert model.x[: case.size] == pytest.approx(again.x[: case.size], abs=1e-9)
+
+
+def test_every_sweep_descends():
+    case = Random("correlated, price", 1)
+    model, level = case.model(), case.penalty.lowest
+    values = [case.value(model)]
+    for _ in range(30):
+        kernel.sweep(model, case.size, level, case.penalty.gamma)
+        values.append(case.value(model))
+    assert np.all(np.diff(values) <= 1e-14)
+    assert values[-1] < values[0]
+    while kernel.sweep(model, case.size, level, case.penalty.gamma) > 1e-26:
+        pass
+    assert case.value(model) == pytest.approx(case.optimum(), rel=1e-6, abs=1e-6)
+
+
+def test_sweep_of_an_intercept_without_curvature_stays():
+    model = model_at([3.0], [INTERCEPT], [[0.0]], [1.0])
+    assert kernel.sweep(model, 1, 1.0, 1.0) == 0.0
+    assert model.x[0] == 3.0
+
+
+def test_face_step_solves_a_ridge_regression_at_once():
+    case = Random("nothing free", 2)
+    model = case.model()
+    level, exact = kernel.face_step(model, case.size, 0.3, case.penalty)
+    assert (level, exact) == (0.3, True)
+    ridge = np.diag(np.where(case.kinds == RIDGE, 2.0 / case.penalty.gamma, 0.0))
+    solution = np.linalg.solve(case.hessian + ridge, case.hessian @ case.start - case.gradient)
+    assert model.x[: case.size] == pytest.approx(solution, rel=1e-9, abs=1e-12)
+
+
+def test_face_step_stops_at_the_first_sign_change():
+    model = model_at([0.5, 0.5], [FREE, FREE], np.eye(2), [2.0, 0.6])  # at the level 1, with γ = 2, both fall
+    level, exact = kernel.face_step(model, 2, 1.0, Penalty(2.0, 0.5, 1.0, 2))
+    assert (level, exact) == (1.0, False)
+    assert model.x[0] == 0.0
+    assert 0.0 < model.x[1] < 0.5
+    assert kernel.face_step(model_at([0.0], [FREE], [[1.0]], [9.0]), 1, 1.0, Penalty(2.0, 0.5, 1.0, 1)) == (1.0, True)
+
+
+def test_budget_misfit_by_hand():
+    model = model_at([3.0, 0.5, 0.0, 9.0], [FREE, FREE, FREE, RIDGE], np.eye(4), [0.0, 0.0, 0.7, 0.0])
+    misfit, proposal = kernel.budget_misfit(model, 4, 1.0, penalty_of(2.0, 0.0, 1))
+    assert misfit == pytest.approx(0.5)
+    assert proposal == pytest.approx(1.0 + 0.5 / 1.5)
+    model.x[1] = 0.0
+    assert kernel.budget_misfit(model, 4, 1.0, penalty_of(2.0, 0.0, 1)) == (0.0, 1.0)
+    misfit, proposal = kernel.budget_misfit(model, 4, 1.0, penalty_of(2.0, 0.0, 2))
+    assert (misfit, proposal) == (-1.0, 0.7)  # where the next coordinate enters
+    model.x[2] = 2.0
+    misfit, proposal = kernel.budget_misfit(model, 4, 1.0, penalty_of(2.0, 0.0, 1))
+    assert misfit == 1.0
+    assert proposal == pytest.approx(2.0)  # where the smallest becomes linear
+
+
+@pytest.mark.parametrize(
+    ("misfit", "level", "tolerance", "met"),
+    [
+        (0.0, 9.0, 0.0, True),
+        (0.03, 1.0, 1.0, False),
+        (-0.019, 1.0, 1.0, True),
+        (0.01, 10.0, 0.1, False),
+        (0.01, 1.0, 0.1, True),
+    ],
+)
+def test_budget_met(misfit, level, tolerance, met):
+    assert kernel.budget_met(misfit, level, penalty_of(2.0, 0.0, 2), tolerance) == met
+
+
+@pytest.mark.parametrize("name", ["budget", "price and budget", "correlated, budget", "duplicated, budget"])
+def test_level_is_bracketed_from_anywhere(name):
+    """The way out where descent with a moving level fails; it finds the same minimum."""
+    case = Random(name, 4)
+    for level in (max(case.penalty.lowest, 1e-3), 1.0, 100.0):
+        model = case.model()
+        found = kernel.bracket_level(model, case.size, level, case.penalty, 1e-10)
+        assert found >= case.penalty.lowest
+        assert case.value(model) == pytest.approx(case.optimum(), rel=1e-6, abs=1e-6)
+
+
+# -- Hessians --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(11)
+    A = rng.standard_normal((15, 8))
+    return A, Columns.all_dense(np.ascontiguousarray(A.T), np.zeros(8)), rng.random(15) + 0.1
+
+
+def working_set(features, capacity, intercept=True):
+    """A model over these features, the intercept last."""
+    model = make_quadratic(capacity, 15)
+    size = len(features) + intercept
+    model.kind[:size] = [FREE] * len(features) + [INTERCEPT] * intercept
+    model.feature[: len(features)] = features
+    return model, size
+
+
+def hessian_of(A, features, weights, intercept=True):
+    B = np.column_stack([A[:, features], np.ones((len(A), int(intercept)))])
+    return B.T @ (weights[:, None] * B)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_exact_hessian(data, intercept):
+    A, columns, curvature = data
+    model, size = working_set([6, 0, 3], 5, intercept)
+    kernel.load_hessian(columns, model, size, curvature)
+    assert model.hessian[:size, :size] == pytest.approx(hessian_of(A, [6, 0, 3], curvature, intercept), rel=1e-12)
+
+
+def test_gram_matrix_grows_with_the_working_sets_and_begins_anew_when_full(data):
+    A, columns, weights = data
+    gram = make_gram(4, 8, weights)
+    sizes = []
+    for features in ([2], [5, 2], [5, 0], [0, 7], [1, 3], [4, 6, 1], [7, 0, 2, 5]):
+        model, size = working_set(features, 4)
+        kernel.load_gram(columns, model, gram, size, 3.0)
+        scale = GRAM_INFLATION * 3.0 / weights.sum()
+        assert model.hessian[:size, :size] == pytest.approx(scale * hessian_of(A, features, weights), rel=1e-11)
+        sizes.append(int(gram.size[0]) - 1)
+        held = np.flatnonzero(gram.slot_of >= 0)
+        assert set(features) <= set(held)
+        assert sorted(gram.slot_of[held]) == list(range(1, held.size + 1))
+        assert np.array_equal(gram.feature_of[gram.slot_of[held]], held)
+    assert sizes == [1, 2, 3, 4, 2, 4, 4]
+
+
+def test_gram_matrix_of_sparse_columns():
+    rng = np.random.default_rng(12)
+    X = rng.standard_normal((15, 6)) * (rng.random((15, 6)) < 0.5)
+    columns, weights = sparse_columns(X, 6), rng.random(15)
+    A = (X - X.mean(axis=0)) / X.std(axis=0)
+    for j in (4, 1):
+        make_dense(columns, j, 0)
+    gram = make_gram(3, 6, weights)
+    model, size = working_set([1, 4], 3)
+    kernel.load_gram(columns, model, gram, size, float(weights.sum()))
+    assert model.hessian[:size, :size] == pytest.approx(GRAM_INFLATION * hessian_of(A, [1, 4], weights), rel=1e-11)
