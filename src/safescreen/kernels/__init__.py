@@ -69,8 +69,6 @@ _IDLE = make_exploration(_TINY, np.ones(2), make_open_nodes(8, 2, 2, 8), _NO_BOU
 _RESULTS = ("primal", "bound", "kth_gain", "next_gain", "level", "intercept")
 _FIELDS = list(PROGRESS.fields or ())
 _results = itemgetter(*map(_FIELDS.index, _RESULTS))  # several times faster than by attribute
-    *(list(PROGRESS.fields or ()).index(name) for name in _RESULTS)
-)  # several times faster than by attribute
 _START, _TARGET = Start(0.1, 0.0, GRAM), Target(np.inf, 1e-3, 0.0)
 _ORDERS = Orders(Goal(BEST_MODEL, 1e-3), True, 4, 1000)
 
