@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import typer.main
 from sklearn.datasets import load_breast_cancer
+from test_architecture import ROOMS
 from typer.testing import CliRunner
 
 import safescreen as ss
@@ -37,7 +38,7 @@ LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#\s]+)")
 ROLE = re.compile(r"\{(?:class|func|meth|attr|data)\}`~?safescreen\.(?P<name>[\w.]+)`")
 DIRECTIVE = re.compile(r"^```\{.*?^```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"^```[^\n`]*\n(?P<block>.*?)^```|`(?P<inline>[^`\n]+)`", re.DOTALL | re.MULTILINE)
-FILE = re.compile(r"^(?:benchmarks|docs|examples|src|tests)/[\w./-]+$|^\w+\.py$")
+FILE = re.compile(r"^(?:benchmarks|docs|examples|src|tests)/[\w./-]+$|^[\w/]+\.py$")
 
 
 def label(page: Path) -> str:
@@ -104,12 +105,12 @@ def test_names_exist(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=label)
 def test_commands_and_files_exist(page):
-    targets = set(re.findall(r"^([a-z]+):", read(ROOT / "Makefile"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", read(ROOT / "Makefile"), re.MULTILINE))
     subcommands = {*typer.main.get_command(cli.app).commands, "COMMAND"}
     for command in commands(page):
         words = command.split()
         for first, second in pairwise(words):
-            if first == "make" and re.fullmatch(r"[a-z]+", second):
+            if first == "make" and re.fullmatch(r"[a-z-]+", second):
                 assert second in targets, f"{label(page)}: {command}"
             if first == "python" and second.endswith(".py"):
                 assert (ROOT / second).is_file(), f"{label(page)}: {command}"
@@ -120,12 +121,29 @@ def test_commands_and_files_exist(page):
             assert any((place / command).exists() for place in places), f"{label(page)}: {command}"
 
 
-def test_contributors_read_about_every_room():
-    table = re.search(r"\| room \| holds \|\n(.*?)\n\n", read(ROOT / "CONTRIBUTING.md"), re.DOTALL)
+def rooms() -> dict[str, set[str]]:
+    """The table of rooms: what each may use."""
+    table = re.search(
+        r"\| room \| holds \| may use \|\n\|[-|]+\n(.*?)\n\n", read(DOCS / "design" / "architecture.md"), re.DOTALL
+    )
     assert table
-    described = {name for row in table[1].splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
-    entries = {path.stem for path in (ROOT / "src" / "safescreen").iterdir()}
-    assert described == {name for name in entries if not name.startswith("__")} - {"py"}
+    found = {}
+    for row in table[1].splitlines():
+        _, names, _, doors, _ = row.split("|")
+        found |= {room: {*re.findall(r"`([\w.]+)`", doors)} for room in re.findall(r"`(\w+)`", names)}
+    return found
+
+
+def test_architecture_names_every_room():
+    package = ROOT / "src" / "safescreen"
+    folders = {path.parent.name for path in package.glob("*/__init__.py")}
+    modules = {path.stem for path in package.glob("*.py")} - {"__init__"}
+    assert rooms().keys() == folders | modules | {"safescreen"}
+
+
+def test_architecture_names_every_door():
+    for room, doors in rooms().items():
+        assert {*ROOMS[room].split()} <= doors, room
 
 
 def test_every_public_name_is_in_the_reference():

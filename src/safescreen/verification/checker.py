@@ -10,7 +10,7 @@ and that for *any* ``p`` in [0, 1] (with ``Σ α = 0`` if there is an intercept)
 the proof. So points may be computed carelessly, but not their bounds. These hold in real arithmetic, under
 the assumptions that ``arithmetic.py`` names.
 
-The steps are those of ``docs/certificate-format.md``, in its order:
+The steps are those of ``docs/proof-format.md``, in its order:
 
 1. Read the file (``reading.py``).
 2. Recognise the problem: a proof of other data is no proof (``recognition.py``).

@@ -1,7 +1,7 @@
 """The proof file: which arrays belong in it, and nothing else gets past here.
 
 A proof is a zip archive of ``.npy`` arrays, one of which is a header in JSON.
-``docs/certificate-format.md`` describes every field. What is returned has the right names, types and
+``docs/proof-format.md`` describes every field. What is returned has the right names, types and
 dimensions and is finite; whether it makes sense, and whether it is about the data at hand, is for
 :mod:`safescreen.verification.checker` to find out.
 """
