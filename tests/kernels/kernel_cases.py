@@ -10,7 +10,8 @@ from scipy import sparse
 from safescreen.design.columns import Columns
 from safescreen.kernels.columns import add_columns
 from safescreen.kernels.losses import Point
-from safescreen.kernels.node import Node, Workspace, make_node, make_workspace
+from safescreen.kernels.node import Node, make_node
+from safescreen.kernels.node_relaxation import Workspace, make_workspace
 from safescreen.kernels.subproblem import IN, OUT, Subproblem
 from safescreen.problem import Problem
 from safescreen.relaxation.restriction import restricted

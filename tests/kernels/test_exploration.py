@@ -27,7 +27,7 @@ from safescreen.kernels.exploration import (
     make_shared,
 )
 from safescreen.kernels.goals import BEST_MODEL, Goal
-from safescreen.kernels.node import GRAM, NEWTON
+from safescreen.kernels.node_relaxation import GRAM, NEWTON
 from safescreen.kernels.open_nodes import add_root, count_waiting, enlarged, make_open_nodes, pop, unpack
 from safescreen.kernels.proof_log import empty_log, make_proof_log
 from safescreen.kernels.subproblem import FREE, IN, OUT

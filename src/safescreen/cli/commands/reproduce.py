@@ -25,6 +25,7 @@ Target = Literal["table1", "table2", "table3", "table4", "table5", "figure1", "f
 
 def reproduce(
     target: Annotated[Target, typer.Argument(help="A table or figure of the paper, its own pipeline, or everything.")],
+    *,
     seeds: Annotated[
         int | None,
         typer.Option(min=1, help="Seeds per synthetic setting.", show_default="10; 3 for n = 2,941 and baseline"),

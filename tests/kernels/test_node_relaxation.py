@@ -7,10 +7,10 @@ import pytest
 from kernel_cases import as_case, empty_point, low_level, random_case, random_problem, set_iterate, sparse_columns
 
 from safescreen import kernels
-from safescreen.kernels import node as kernel
+from safescreen.kernels import node_relaxation as kernel
 from safescreen.kernels.dual_bound import NodeBound
 from safescreen.kernels.losses import dual_point
-from safescreen.kernels.node import GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE, Start, Target
+from safescreen.kernels.node_relaxation import GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE, Start, Target
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE
 from safescreen.kernels.subproblem import FREE, IN, OUT
 from safescreen.testing.reference import brute_force, conic_relaxation, fit_support
