@@ -55,9 +55,6 @@ SOLVER = {"kernels", "relaxation", "incumbents", "search"}
 STORAGE = {"slot", "starts", "dense", "in_use"}
 """How `safescreen.design.Columns` are held."""
 
-ALLOWED_STORAGE = {("relaxation.perspective", "dense"), ("incumbents.refit", "dense")}
-"""Blocks that are dense by construction, multiplied in one call."""
-
 RESERVED = {"relax", "screen", "solve", "verify", "report", "core", "alternatives"}
 """Names of public functions, today's and tomorrow's: a module of that name would hide one."""
 
@@ -97,7 +94,7 @@ def test_only_the_solver_uses_what_is_compiled():
 
 def test_nobody_else_knows_how_columns_are_held():
     elsewhere = {use for use in attribute_uses(PACKAGE, STORAGE) if room(use[0]) != "design"}
-    assert {use for use in elsewhere if use[0] != "kernels.columns"} == ALLOWED_STORAGE
+    assert {use for use in elsewhere if use[0] != "kernels.columns"} == set()
 
 
 def test_no_module_hides_a_public_function():

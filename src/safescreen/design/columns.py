@@ -52,6 +52,11 @@ class Columns(NamedTuple):
         )
 
     @property
+    def block(self) -> FloatArray:
+        """All columns as the rows of one array; for those made by `all_dense` only."""
+        return self.dense
+
+    @property
     def may_be_shared(self) -> bool:
         """Whether several workers may use these arrays: nothing is written to columns that are all dense."""
         return self.values.size == 0

@@ -48,7 +48,7 @@ class Refitter:
         node.status[chosen] = IN
         node.x[:] = 0.0
         node.x[chosen] = x
-        node.u[:] = node.x @ self._subproblem.columns.dense + self.b
+        node.u[:] = node.x @ self._subproblem.columns.block + self.b
         start, target = Start(0.0, self.b, NEWTON), Target(np.inf, tolerance, 0.0)
         fitted = kernels.relax(self._subproblem, node, self._workspace, start, target)
         self.b = fitted.intercept
@@ -60,7 +60,7 @@ class Refitter:
 
     def drop_costs(self, chosen: IndexArray) -> FloatArray:
         """What leaving out each fitted column would cost, by the quadratic model of the last fit."""
-        columns, root = self._subproblem.columns.dense, np.sqrt(self._workspace.point.curvature)
+        columns, root = self._subproblem.columns.block, np.sqrt(self._workspace.point.curvature)
         hessian = np.zeros((chosen.size + self.problem.fit_intercept,) * 2)
         for start in range(0, root.size, SAMPLES_AT_A_TIME):
             part = slice(start, start + SAMPLES_AT_A_TIME)
@@ -74,7 +74,7 @@ class Refitter:
 
     def entry_gains(self) -> FloatArray:
         """How much each column would like to enter after the last fit: its one-dimensional Newton decrease."""
-        columns, point = self._subproblem.columns.dense, self._workspace.point
+        columns, point = self._subproblem.columns.block, self._workspace.point
         curvature = np.einsum("ij,j,ij->i", columns, point.curvature, columns) + 2.0 / self.problem.gamma
         correlation = columns @ point.alpha
         return np.asarray(correlation * correlation / (2.0 * curvature))

@@ -159,7 +159,7 @@ class _Block:
         subproblem, node = self._subproblem._replace(mu=price), self._node
         b, level = start
         node.x[:] = x[self.columns]
-        node.u[:] = node.x @ subproblem.columns.dense + b
+        node.u[:] = node.x @ subproblem.columns.block + b
         level = max(level, float(np.sqrt(subproblem.gamma * price)))
         begin, target = Start(level, b, GRAM), Target(np.inf, 0.5 * tolerance, 0.0)
         relaxed = kernels.relax(subproblem, node, self._workspace, begin, target)
