@@ -311,6 +311,11 @@ def test_small_coefficients_are_likelier_out(exploration):
     assert node.u == pytest.approx(0.75 * exploration.subproblem.columns.dense[1], abs=1e-12)
 
 
+def test_half_of_the_level_is_likelier_in(exploration):
+    assert list(branched(exploration, [0.5, 0.75, 0.0, 0.0, 0.0, 0.0], 0)) == [-1]
+    assert list(branched(exploration, [0.0, 0.75, 0.0, 0.0, 0.0, 0.0], 0)) == [1]
+
+
 def test_both_children_wait_where_a_better_node_does(exploration):
     waiting = branched(exploration, [0.25, 0.75, 0.0, 0.0, 0.0, 0.0], 1, bound=0.3, waiting_bound=0.1)
     assert sorted(waiting) == [-2, 0, 2]
@@ -370,7 +375,7 @@ def test_a_round_begins_with_nothing_done(exploration):
 
 def test_put_back_says_why():
     problem = random_problem(0, k=2)
-    for slots, logged, outcome in ((4, 50, NODES_FULL), (64, 0, PAUSED), (64, 1, LOG_FULL)):
+    for slots, logged, outcome in ((4, 50, NODES_FULL), (5, 50, PAUSED), (64, 0, PAUSED), (64, 1, LOG_FULL)):
         exploration, _ = explorer_of(problem, slots=slots, log=make_proof_log(logged, 100 * logged, 6, 0, 1))
         nodes, log, cursor = exploration.open_nodes, exploration.log, exploration.cursor[0]
         if logged == 1:
