@@ -26,7 +26,7 @@ ROOMS = {
     # the solver, from the matrix to the search
     "design": "arrays rounding tuning",
     "problem": "arrays rounding text formatting.cards design",
-    "kernels": "rounding tuning design.columns",
+    "kernels": "arrays rounding tuning design.columns",
     "relaxation": "arrays rounding tuning formatting.cards design problem kernels",
     "screening": "arrays rounding formatting.cards problem relaxation",
     "incumbents": "arrays tuning problem kernels relaxation screening",
@@ -35,10 +35,10 @@ ROOMS = {
     # what users touch
     "datasets": "arrays files",
     "estimators": "arrays status prediction problem screening search path",
-    "plots": "problem screening search path",
+    "plots": "arrays formatting.escaping problem screening search path",
     "saving": "files search.solution estimators",
     "tables": "text files",
-    "reporting": "status files prediction formatting problem search.solution path estimators",
+    "reporting": "arrays status files prediction formatting problem search.solution path estimators",
     "safescreen": "status verification problem relaxation screening search path datasets estimators plots "
     "saving.model_files reporting",
     # what uses the public interface

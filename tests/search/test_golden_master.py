@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from golden_master import RECORD, answers, circumstances
 
 RECORDED = json.loads(RECORD.read_text())
