@@ -66,6 +66,11 @@ def test_every_room_is_listed():
     assert {room(module) for module in modules(PACKAGE)} == ROOMS.keys()
 
 
+def test_tests_have_the_same_rooms():
+    folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name[0] not in "._"}
+    assert folders - {"data", "support"} <= ROOMS.keys()
+
+
 def test_doors_lead_upwards():
     above: set[str] = set()
     for home, doors in ROOMS.items():

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from safescreen import cli
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.options import (
-    CandidateOptions,
     DataOptions,
     OutputOptions,
     RangeOptions,
@@ -83,7 +82,7 @@ def test_options_are_shown_in_the_panel_of_their_group():
     assert panels == {"owner": None, "cats": "Pets", "fed": "Pets", "names": "Pets"}
 
 
-@pytest.mark.parametrize("group", [TermOptions, RangeOptions, CandidateOptions])
+@pytest.mark.parametrize("group", [TermOptions, RangeOptions])
 def test_every_term_is_an_option(group):
     """But for excluded features, which are columns that are not read as features."""
     assert {field.name for field in fields(group)} | {"exclude"} == set(Terms.names())

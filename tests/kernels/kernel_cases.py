@@ -10,7 +10,8 @@ from scipy import sparse
 from safescreen.design.columns import Columns
 from safescreen.kernels.columns import add_columns
 from safescreen.kernels.losses import Point
-from safescreen.kernels.node import Node, Workspace, make_node, make_workspace
+from safescreen.kernels.node import Node, make_node
+from safescreen.kernels.node_relaxation import Workspace, make_workspace
 from safescreen.kernels.subproblem import IN, OUT, Subproblem
 from safescreen.problem import Problem
 from safescreen.relaxation.restriction import restricted
@@ -39,7 +40,8 @@ def random_problem(seed: int, m: int = 30, n: int = 6, **options) -> Problem:
     if options.pop("weighted", False):
         options["sample_weight"] = rng.exponential(size=m) + 0.01
     price = {} if "k" in options else {"mu": 0.01}
-    return Problem(X, y, **{"gamma": 5.0, **price, **options})
+    plain = {"fit_intercept": False, "standardize": False}
+    return Problem(X, y, **{"gamma": 5.0, **plain, **price, **options})
 
 
 def as_case(problem: Problem, capacity: int | None = None) -> Case:
@@ -55,6 +57,11 @@ def as_case(problem: Problem, capacity: int | None = None) -> Case:
 def random_case(seed: int, m: int = 30, n: int = 6, capacity: int | None = None, **options) -> Case:
     """Both at once."""
     return as_case(random_problem(seed, m, n, **options), capacity)
+
+
+def low_level(problem: Problem) -> float:
+    """A level to start from: no lower than the price allows, and low enough for some feature to be worth a look."""
+    return max(0.1, float(np.sqrt(problem.gamma * problem.mu)))
 
 
 def set_iterate(case: Case, x, b: float = 0.0) -> None:

@@ -11,12 +11,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numba import config
 from scipy import sparse
 
 import safescreen
 import safescreen as ss
 from safescreen import kernels
 from safescreen.kernels import cache, exploration
+
+pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 
 SOLVE = """
 import numpy as np

@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from calling import caller
-from numba import njit
+from numba import config, njit
 
 import safescreen.kernels
 from safescreen.kernels import compiling, exploration, vectors
 from safescreen.kernels.compiling import compiled, elementwise, inlined, reordered
+
+pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 
 MODULES = sorted(Path(safescreen.kernels.__file__).parent.glob("*.py"))
 DECORATORS = {"compiled", "inlined", "reordered", "elementwise", "entry"}

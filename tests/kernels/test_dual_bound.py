@@ -9,7 +9,7 @@ from kernel_cases import as_case, empty_point, random_problem
 from safescreen.kernels.columns import correlate
 from safescreen.kernels.dual_bound import NodeBound, dual_bound, flipped
 from safescreen.kernels.losses import DualPoint, dual_point
-from safescreen.kernels.node import split
+from safescreen.kernels.node_relaxation import split
 from safescreen.kernels.subproblem import FREE, IN, OUT
 from safescreen.relaxation.bounds import Fixings, bound_at
 from safescreen.screening import rule

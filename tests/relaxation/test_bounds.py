@@ -13,7 +13,8 @@ from scipy import sparse
 
 from safescreen import kernels
 from safescreen.kernels import GRAM, IN, OUT, Start, Target
-from safescreen.kernels.node import make_node, make_workspace
+from safescreen.kernels.node import make_node
+from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.problem import Problem
 from safescreen.relaxation import Fixings, bound_at, restricted
 from safescreen.screening import flipped

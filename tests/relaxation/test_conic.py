@@ -11,7 +11,7 @@ from problems import plain
 pytest.importorskip("cvxpy")
 pytest.importorskip("clarabel")
 
-from safescreen.testing.reference import conic_relaxation
+from safescreen.testing.conic import conic_relaxation
 
 ACCURACY = 1e-6
 

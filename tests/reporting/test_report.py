@@ -12,138 +12,22 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
-from decimal import Decimal
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-import browser
 import safescreen as ss
-from problems import plain
+from pages import NASTY, Page, data, solved
 from safescreen.formatting import digits
-from safescreen.formatting.escaping import escaped, script_json, shortened
-from safescreen.reporting.charts import linear, logarithmic
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.features import deviations
 from safescreen.reporting.content.held_out import HeldOut, evaluated
 from safescreen.reporting.content.subject import subject_of
 from safescreen.reporting.sections.answer import training_losses
-from safescreen.search import TracePoint
-
-NASTY = [
-    "</script><script>window.hacked = 1</script>",
-    '"><img src=x onerror="window.hacked = 2">',
-    "<!-- <script> ]]> &lt;b&gt; &amp;",
-    "'single' \"double\" `back` ${window.hacked = 3} $title \\ \\u003c",
-    "line\u2028separator\u2029and\nnewline\ttab",
-    "\ud800 half a pair \x00 nul \x1b escape",
-    "\u202eright to left\u202c עברית 中文 🧬",
-    "x" * 5000,
-    "",
-    "__proto__",
-]
-VOID = {"meta", "link", "input", "br", "img", "hr"}
-needs_browser = pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium is installed")
-
-
-def data(m: int = 120, n: int = 12, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((m, n)) * np.linspace(0.5, 20.0, n) + 3.0
-    z = (X - X.mean(axis=0)) / X.std(axis=0)
-    return X, np.where(z[:, :3] @ [1.5, -1.0, 0.8] + rng.logistic(size=m) > 0, "ill", "healthy")
-
-
-def solved(n: int = 12, **options) -> ss.Solution:
-    X, y = data(n=n)
-    given = {"k": 3, "gamma": 5.0, "fit_intercept": True, "standardize": True, **options}
-    return ss.solve(ss.Problem(X, y, **given))
-
-
-class Page(HTMLParser):
-    """A page taken apart: tags with attributes, what is inside scripts, and whether all tags are closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []
-        self.scripts: list[str] = []
-        self.stack: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self.stack == []
-
-    def handle_starttag(self, tag, attributes):
-        names = [name for name, _ in attributes]
-        assert len(names) == len(set(names)), f"attributes of {tag} twice"
-        self.tags.append((tag, dict(attributes)))
-        if tag not in VOID:
-            self.stack.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        assert self.stack, f"</{tag}> without a start"
-        assert self.stack.pop() == tag
-
-    def handle_data(self, text):
-        inside = self.stack[-1] if self.stack else ""
-        if inside != "style":
-            (self.scripts if inside == "script" else self.texts).append(text)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.texts).split())
-
-    @property
-    def data(self) -> dict:
-        return json.loads(self.scripts[0])
-
-
-@pytest.fixture(scope="module")
-def solution() -> ss.Solution:
-    return solved()
-
-
-@pytest.fixture(scope="module")
-def page(solution) -> Page:
-    return Page(ss.report(solution))
-
-
-@pytest.fixture(scope="module")
-def path() -> ss.L0Path:
-    X, y = data()
-    return ss.l0_path(X, y, k=range(1, 6), gamma=5.0)
-
-
-@pytest.fixture(scope="module")
-def nasty() -> str:
-    """A page whose names, labels and title are hostile."""
-    X, y = data(n=len(NASTY))
-    labels = np.where(y == "ill", NASTY[0], NASTY[1])
-    problem = ss.Problem(X, labels, k=9, gamma=5.0, fit_intercept=True, feature_names=NASTY, standardize=False)
-    return ss.report(ss.solve(problem), title=NASTY[0] + NASTY[5], test=(X, labels))
-
-
-@pytest.fixture(scope="module")
-def large() -> ss.Solution:
-    """30,000 features with names as in genomics."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((40, 30_000))
-    y = np.where(X[:, 0] + X[:, 1] + 0.3 * rng.standard_normal(40) > 0, 1, 0)
-    names = [f"ENSG{rng.integers(10**10):011d}_{j}_at" for j in range(30_000)]
-    return ss.solve(
-        plain(X, y, mu=0.02, gamma=2.0, feature_names=names),
-        node_limit=200,
-    )
-
 
 # -- the function ------------------------------------------------------------------------------------------
 
@@ -241,26 +125,6 @@ def test_hostile_names_stay_text(nasty):
     assert len(names[7]) == 200
     assert "</script" not in page.scripts[0]
     assert NASTY[1] in page.text
-
-
-@given(st.text(st.characters(codec=None, exclude_categories=[])))
-def test_escaping_keeps_any_text_inside(text):
-    page = Page(f'<p title="{escaped(text)}">{escaped(text)}</p><script>{script_json([text])}</script>')
-    assert [tag for tag, _ in page.tags] == ["p", "script"]
-    assert "<" not in script_json([text])
-    restored = json.loads(script_json([text]))[0]
-    assert restored == re.sub("[\ud800-\udfff]", "\ufffd", text)
-    assert script_json([text]).encode("utf-8")
-
-
-@given(st.text(), st.integers(1, 30))
-def test_shortened_names_keep_their_ends(name, length):
-    short = shortened(name, length)
-    assert len(short) <= length
-    if short != name:
-        start, _, end = short.partition("…")
-        assert name.startswith(start)
-        assert name.endswith(end)
 
 
 @pytest.mark.parametrize("kind", ["usual", "none", "long", "wide", "hostile"])
@@ -412,69 +276,6 @@ def test_a_single_feature_and_few_samples():
 def test_zero_gap_and_close_calls():
     exact = replace(solved(), lower_bound=solved().objective)
     assert "this one is optimal up to 0 %" in Page(ss.report(exact)).text
-
-
-@given(st.floats(1e-300, 1e300), st.integers(1, 8))
-def test_rounding_is_honest(value, size):
-    assert _number(digits.below(value, size)) <= Decimal(value) <= _number(digits.above(value, size))
-    assert _number(digits.below(-value, size)) <= Decimal(-value) <= _number(digits.above(-value, size))
-    assert float(_number(digits.nearest(value, 8))) == pytest.approx(value, rel=1e-7)
-    assert _number(digits.padded(value, 8)) == _number(digits.nearest(value, 8))
-
-
-@given(st.floats(1e-3, 1.0), st.floats(0.0, 1.0))
-def test_differences_and_gaps_are_never_understated(upper, share):
-    lower = upper * share
-    assert _number(digits.difference_above(upper, lower)) >= Decimal(upper) - Decimal(lower)
-    gap = (upper - lower) / upper
-    assert _number(digits.percent_above(gap).removesuffix("\u00a0%")) >= 100 * Decimal(gap)
-
-
-@given(st.lists(st.floats(-1e6, 1e6).filter(lambda x: x == 0.0 or abs(x) > 1e-250), min_size=1))
-def test_embedded_numbers_are_rounded_down(values):
-    compact = digits.compact_below(np.array(values))
-    for shown, true in zip(compact, values, strict=True):
-        assert shown <= true * (1.0 + math.copysign(1e-15, true))
-        assert shown == pytest.approx(true, rel=1.1e-3)
-        assert len(f"{shown:.4g}") >= len(f"{shown:.17g}") or float(f"{shown:.4g}") == shown
-
-
-def _number(text: str) -> Decimal:
-    """What a reader reads."""
-    plain = text.replace(",", "").replace("−", "-").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
-    return Decimal(re.sub("×10(.+)", r"e\1", plain))
-
-
-def test_shares_of_counts():
-    assert digits.percent_of(29_999, 30_000) == "99.9\u00a0%"
-    assert digits.percent_of(1, 30_000) == "0.1\u00a0%"
-    assert (digits.percent_of(0, 5), digits.percent_of(5, 5)) == ("0\u00a0%", "100\u00a0%")
-
-
-@pytest.mark.parametrize(
-    ("axis", "labels"),
-    [
-        (linear("", -0.09, 0.0), ["−0.08", "−0.06", "−0.04", "−0.02", "0.00"]),
-        (linear("", 0.0, 0.14), ["0.000", "0.025", "0.050", "0.075", "0.100", "0.125"]),
-        (linear("", 1, 10, 12, whole=True), [str(i) for i in range(1, 11)]),
-        (linear("", 1, 2, 12, whole=True), ["1", "2"]),
-        (logarithmic("", 1e-3, 1e-1), ["0.001", "0.003", "0.01", "0.03", "0.1"]),
-        (logarithmic("", 1e-6, 10.0), ["1×10⁻⁶", "0.0001", "0.01", "1"]),
-    ],
-)
-def test_axes_have_round_labels(axis, labels):
-    assert list(axis.labels) == labels
-    places = [axis.place(tick) for tick in axis.ticks]
-    assert places == sorted(places)
-    assert places[0] >= -1e-9
-    assert places[-1] <= 1.0 + 1e-9
-
-
-@given(st.floats(-1e9, 1e9), st.floats(0.0, 1e9))
-def test_axes_of_any_range(low, width):
-    axis = linear("", low, low + width)
-    assert 2 <= len(axis.ticks) <= 8
-    assert axis.low <= low <= axis.high
 
 
 # -- held-out data -------------------------------------------------------------------------------------------
@@ -672,205 +473,10 @@ def test_missing_proof(solution, tmp_path):
         ss.report(solution, proof=tmp_path / "nowhere.npz")
 
 
-# -- notebooks -----------------------------------------------------------------------------------------------
-
-
-def test_cards(path):
-    X, y = data(n=len(NASTY))
-    problem = ss.Problem(
-        X, y, k=9, mu=1e-4, gamma=5.0, standardize=True, feature_names=NASTY, exclude=[3], fit_intercept=False
-    )
-    solution = ss.solve(problem)
-    cards = {
-        "ridge γ 5": problem,
-        "proved lower bound": ss.relax(problem),
-        "Screening:": ss.screen(problem),
-        "Solution: proved optimal": solution,
-        "not proved optimal (time_limit)": replace(solution, status="time_limit"),
-        "Path: 5 of 5 models proved optimal": path,
-    }
-    for words_, thing in cards.items():
-        card = Page(thing._repr_html_())
-        assert words_ in card.text
-        assert {tag for tag, _ in card.tags} <= {"div", "strong", "span", "table", "thead", "tbody", "tr", "th", "td"}
-        assert len(thing._repr_html_()) < 10_000
+# -- words ---------------------------------------------------------------------------------------------------
 
 
 def test_words_are_about_the_right_subject(path):
     assert subject_of(path).solution is path[-1]
     assert sentences.title(subject_of(path)) == "The best 1 to 5 of 12 features"
     assert sentences.title(subject_of(path[1])) == "The best 2 of 12 features"
-
-
-# -- in a browser ----------------------------------------------------------------------------------------------
-
-NAMES = "[...document.querySelectorAll('#explorer tbody th')].map(cell => cell.textContent)"
-FEATURES = "[...document.querySelectorAll('#explorer tbody tr')].map(row => Number(row.dataset.feature))"
-SHOWN = "document.getElementById('shown').textContent"
-
-
-def click(selector: str) -> str:
-    return f"document.querySelector({selector!r}).click()"
-
-
-def search(text: str) -> str:
-    return (
-        f"(() => {{ const box = document.getElementById('needle'); box.value = {json.dumps(text)};"
-        " box.dispatchEvent(new Event('input')); })()"
-    )
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    if browser.CHROMIUM is None:
-        pytest.skip("no Chromium is installed")
-    with browser.Browser() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def large_file(large, tmp_path_factory) -> Path:
-    file = tmp_path_factory.mktemp("pages") / "large.html"
-    ss.report(large, file)
-    return file
-
-
-@pytest.fixture(scope="module")
-def full_file(path, tmp_path_factory) -> Path:
-    """A page with all charts but cross-validation's, bounds over time included."""
-    X, y = data()
-    file = tmp_path_factory.mktemp("pages") / "full.html"
-    trace = [TracePoint(0.01 * i, i, 0.3 + 0.01 * i, 0.5 - 0.005 * i) for i in range(1, 9)]
-    last = replace(path[-1], nodes=8, trace=trace)
-    ss.report(replace(path, solutions=(*path.solutions[:-1], last)), file, test=(X, y))
-    return file
-
-
-@needs_browser
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, False), (1280, True)])
-def test_opens_quietly_and_fits(chromium, full_file, width, dark):
-    chromium.open(full_file, width, dark=dark)
-    assert chromium.complaints() == []
-    assert chromium.requests() == [full_file.resolve().as_uri()]
-    assert chromium.run("document.documentElement.scrollWidth") <= width
-    paper = chromium.run("getComputedStyle(document.body).backgroundColor")
-    brightness = sum(map(int, re.findall(r"\d+", paper)[:3])) / 3
-    assert (brightness < 60) == dark
-
-
-@needs_browser
-def test_charts_are_drawn_inside_their_frames(chromium, full_file):
-    chromium.open(full_file)
-    charts = chromium.run("""[...document.querySelectorAll('.chart')].map(chart => {
-        const frame = chart.querySelector('svg').getBoundingClientRect();
-        const marks = [...chart.querySelectorAll('svg path:not(.grid)')].map(path => path.getBoundingClientRect());
-        return {name: chart.dataset.chart, width: frame.width, height: frame.height, marks: marks.length,
-                inside: marks.every(m => m.left > frame.left - 9 && m.right < frame.right + 9 &&
-                                         m.top > frame.top - 9 && m.bottom < frame.bottom + 9)};
-    })""")
-    assert {chart["name"] for chart in charts} == {"path", "scores", "margins", "bounds", "roc", "calibration"}
-    for chart in charts:
-        assert chart["width"] > 250
-        assert chart["height"] >= 200
-        assert chart["marks"] > 0
-        assert chart["inside"]
-    assert chromium.run("document.querySelectorAll('.matrix td.plus, .matrix td.minus').length") == 1 + 2 + 3 + 4 + 5
-
-
-@needs_browser
-def test_cross_validation_chart(chromium, tmp_path):
-    X, y = data()
-    model = ss.L0LogisticRegressionCV(k=[1, 2, 3], gamma=[0.5, 5.0], cv=3).fit(X, y)
-    ss.report(model, tmp_path / "cv.html")
-    chromium.open(tmp_path / "cv.html")
-    assert chromium.complaints() == []
-    assert chromium.run("document.querySelectorAll('[data-chart=crossvalidation] .dot').length") == 6 + 1
-
-
-@needs_browser
-def test_table_sorts(chromium, large_file, large):
-    chromium.open(large_file)
-    assert chromium.complaints() == []
-    margin = large.screening.margin
-    first = chromium.run(FEATURES)
-    assert set(first[: large.support.size]) == set(large.support.tolist())
-    fallback = re.findall(
-        r'<tr><td class="number">(\d+)</td><th', large_file.read_text(encoding="utf-8").split("<noscript>")[1]
-    )
-    assert first == [int(j) for j in fallback[:25]]
-    chromium.run(click("[data-key=margin] button"))
-    falling = chromium.run(FEATURES)
-    assert margin[falling[0]] == pytest.approx(margin.max(), rel=1e-3)
-    chromium.run(click("[data-key=margin] button"))
-    rising = chromium.run(FEATURES)
-    assert margin[rising[0]] == pytest.approx(margin.min(), rel=1e-3)
-    assert chromium.run("document.querySelector('[data-key=margin]').getAttribute('aria-sort')") == "ascending"
-    chromium.run(click("[data-key=column] button"))
-    assert chromium.run(FEATURES) == list(range(25))
-    chromium.run(click("[data-key=name] button"))
-    names = chromium.run(NAMES)
-    assert names[0] == min(large.problem.feature_names)
-    for key in ("effect", "decision", "share"):
-        chromium.run(click(f"[data-key={key}] button"))
-        assert len(chromium.run(FEATURES)) == 25
-    assert chromium.complaints() == []
-
-
-@needs_browser
-def test_table_filters_and_pages(chromium, large_file, large):
-    chromium.open(large_file)
-    assert chromium.run(SHOWN) == "1–25 of 30,000"
-    chromium.run(click("[data-turn='1']"))
-    assert chromium.run(SHOWN) == "26–50 of 30,000"
-    name = large.problem.feature_names[12_345]
-    chromium.run(search(name[4:12].lower()))
-    assert chromium.run(NAMES) == [name]
-    assert chromium.run(SHOWN) == "1–1 of 1"
-    chromium.run(search("12345"))
-    assert 12_345 in chromium.run(FEATURES)
-    chromium.run(search("no such feature"))
-    assert "No feature matches." in chromium.run("document.querySelector('#explorer tbody').textContent")
-    chromium.run(search(""))
-    chromium.run(click("[data-group=model]"))
-    assert set(chromium.run(FEATURES)) == set(large.support.tolist())
-    chromium.run(click("[data-group=out]"))
-    assert chromium.run(SHOWN) == f"1–25 of {large.screening.excluded.size:,}"
-    assert chromium.complaints() == []
-
-
-@needs_browser
-def test_hostile_names_in_the_browser(chromium, nasty, tmp_path):
-    (tmp_path / "nasty.html").write_text(nasty, encoding="utf-8")
-    for width in (1280, 390):
-        chromium.open(tmp_path / "nasty.html", width)
-        assert chromium.complaints() == []
-        assert chromium.requests() == [(tmp_path / "nasty.html").as_uri()]
-        assert chromium.run("window.hacked") is None
-        shown = chromium.run(NAMES)
-        assert {NASTY[0], NASTY[1], NASTY[2], NASTY[3], NASTY[4], NASTY[6]} <= set(shown)
-        assert chromium.run("document.documentElement.scrollWidth") <= width
-    chromium.run(search("</script>"))
-    assert chromium.run(NAMES) == [NASTY[0]]
-
-
-@needs_browser
-def test_without_scripts(chromium, large_file):
-    chromium.open(large_file, scripts=False)
-    try:
-        chromium.call("Emulation.setScriptExecutionDisabled", value=False)  # for the questions below
-        assert chromium.run("document.querySelectorAll('noscript table tbody tr').length") == 50
-        assert chromium.run("document.getElementById('explorer').hidden")
-    finally:
-        chromium.call("Emulation.setScriptExecutionDisabled", value=False)
-
-
-@needs_browser
-def test_prints(chromium, full_file, tmp_path):
-    chromium.open(full_file, dark=True)
-    chromium.pdf(tmp_path / "page.pdf")
-    content = (tmp_path / "page.pdf").read_bytes()
-    assert content.startswith(b"%PDF")
-    assert 2 <= len(re.findall(rb"/Type /Page\b", content)) <= 12
-    chromium.call("Emulation.setEmulatedMedia", media="print", features=[])
-    assert chromium.run("getComputedStyle(document.querySelector('.controls')).display") == "none"
-    assert chromium.run("getComputedStyle(document.documentElement).getPropertyValue('--ink')").strip() == "#1d2226"

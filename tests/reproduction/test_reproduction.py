@@ -21,7 +21,8 @@ from typer.testing import CliRunner
 import safescreen as ss
 from problems import synthetic
 from safescreen.cli import app
-from safescreen.reproduction import command
+from safescreen.cli.failures import INTERRUPTED
+from safescreen.reproduction.baseline.conic import rounded_model
 from safescreen.reproduction.experiments import (
     MODES,
     SYNTHETIC,
@@ -37,11 +38,12 @@ from safescreen.reproduction.experiments import (
     tasks,
 )
 from safescreen.reproduction.figures import draw
-from safescreen.reproduction.measure import measure, rounded_upper_bound
+from safescreen.reproduction.measure import measure
 from safescreen.reproduction.results import FAILED, LIMIT, OPTIMAL, Results
 from safescreen.reproduction.runner import Display, _new_pool, run
 from safescreen.reproduction.tables import build
-from safescreen.reproduction.writing import OPEN, as_csv, as_markdown, as_report, as_rich, clock, number
+from safescreen.reproduction.writing import OPEN, as_csv, as_markdown, as_report, as_rich, number
+from safescreen.testing.conic import conic_model
 
 runner = CliRunner()
 
@@ -221,7 +223,7 @@ if __name__ == "__main__":
 
 
 def test_run_that_was_killed_continues(tmp_path):
-    pytest.importorskip("clarabel")
+    pytest.importorskip("cvxpy")
     psutil = pytest.importorskip("psutil")
     path, script = tmp_path / "results.jsonl", tmp_path / "killed.py"
     script.write_text(_KILLED)
@@ -342,12 +344,8 @@ def test_a_line_now_and_then_without_a_terminal():
             now[0] = 10.0 * done
             display.update(wanted[done:], [])
     lines = console.file.getvalue().splitlines()
-    assert lines == ["3 of 10 measured in 30 s, about 70 s left", "6 of 10 measured in 60 s, about 40 s left"]
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (59.0, "59 s"), (600.0, "10 min"), (9000.0, "2.5 h")])
-def test_clock(seconds, text):
-    assert clock(seconds) == text
+    expected = ["3 of 10 measured in 30 s, about 70 s left", "6 of 10 measured in 60 s, about 40 s left"]
+    assert [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] == expected
 
 
 # -- tables ----------------------------------------------------------------------------------------------
@@ -423,6 +421,7 @@ def test_every_target_is_written_and_drawn(tmp_path, target):
     assert len(lines) == len(table.rows) + 2
     assert len({line.count("|") for line in lines}) == 1
     assert as_rich(table).row_count == len(table.rows)
+    (tmp_path / "figures").mkdir()
     assert draw(table, tmp_path / "figures").stat().st_size > 5000
     assert draw(table, tmp_path / "figures", "png").read_bytes().startswith(b"\x89PNG")
     assert sorted(p.name for p in (tmp_path / "figures").iterdir()) == [f"{target}.png", f"{target}.svg"]
@@ -507,7 +506,7 @@ def test_interruption_is_explained(tmp_path, monkeypatch):
 
     monkeypatch.setattr("safescreen.reproduction.runner.run", interrupted)
     found = runner.invoke(app, ["reproduce", "figure1", "--quick", "--out", str(tmp_path)])
-    assert found.exit_code == command.INTERRUPTED
+    assert found.exit_code == INTERRUPTED
     assert "0 of 8 measurements kept; the same command continues" in found.output
 
 
@@ -533,14 +532,14 @@ TERMS = [{"mu": 5e-3}, {"k": 4}, {"mu": 2e-3, "k": 5}]
 @pytest.mark.parametrize("terms", TERMS)
 def test_rounded_bound_is_an_upper_bound(terms):
     one = problem(**terms)
-    upper = rounded_upper_bound(one, ss.relax(one).z)
+    upper = rounded_model(one, ss.relax(one).z).objective
     best = ss.solve(one, rel_gap=0.0 + 1e-9).objective
     assert best * (1.0 - 1e-9) <= upper <= 1.05 * best
 
 
 def test_rounded_bound_of_nothing():
     one = problem(mu=10.0)
-    assert rounded_upper_bound(one, ss.relax(one).z) == pytest.approx(np.log(2.0))
+    assert rounded_model(one, ss.relax(one).z).objective == pytest.approx(np.log(2.0))
 
 
 # -- the baseline ---------------------------------------------------------------------------------------
@@ -548,7 +547,7 @@ def test_rounded_bound_of_nothing():
 
 @pytest.fixture
 def conic():
-    pytest.importorskip("clarabel")
+    pytest.importorskip("cvxpy")
     from safescreen.reproduction.baseline import conic
 
     return conic
@@ -578,9 +577,9 @@ def test_screening_of_the_baseline_against_brute_force(conic, terms):
         one = problem(seed, n=8, **terms)
         pipeline = conic.Pipeline(one)
         truth = brute_force(one)
-        bound, gain = pipeline.dual(ss.relax(one).coef, pipeline.start)
+        relaxed = ss.relax(one)
+        bound, _, fixed, _ = pipeline.root(relaxed.coef, relaxed.z, screening=True)
         assert bound <= truth.value * (1.0 + 1e-9)
-        fixed = pipeline.screen(bound, gain, truth.value * 1.001, pipeline.start)
         for support in truth.supports:
             assert set(np.flatnonzero(fixed.chosen)) <= set(support)
             assert not set(np.flatnonzero(fixed.out)) & set(support)
@@ -612,8 +611,8 @@ def test_conic_model_against_our_relaxation(conic, terms):
     fixed = problem(n=15, **terms, include=[1, 4], exclude=[0, 2])
     for one in (free, fixed):
         pipeline = conic.Pipeline(one)
-        x, z = conic.relax_node(pipeline, pipeline.start, 60.0)
-        bound, _ = pipeline.dual(x, pipeline.start)
+        x, z, _ = pipeline.relax(pipeline.start, 60.0)
+        bound = pipeline.dual(x, pipeline.start)
         ours = ss.relax(one)
         assert bound == pytest.approx(ours.value, rel=1e-6)
         np.testing.assert_allclose(z, ours.z, atol=2e-3)
@@ -625,23 +624,21 @@ def test_conic_model_against_our_relaxation(conic, terms):
 @pytest.fixture
 def mixed():
     pytest.importorskip("cvxpy")
-    pytest.importorskip("clarabel")
     from safescreen.reproduction.baseline import mosek as module
 
     return module
 
 
 @pytest.mark.parametrize("terms", [*TERMS, {"k": 4, "include": [0, 5], "exclude": [2]}])
-def test_relaxed_mixed_integer_model_is_our_relaxation(mixed, conic, terms):
+def test_relaxed_mixed_integer_model_is_our_relaxation(mixed, terms):
     one = problem(**terms)
-    pipeline = conic.Pipeline(one)
-    model = mixed.mixed_integer_model(pipeline, pipeline.start, integer=False)
+    model = conic_model(one, one.excluded, one.included)
     assert not model.model.is_mixed_integer()
     mixed.solve_model(model, "CLARABEL", 1e-4, 60.0)
     assert model.model.value == pytest.approx(ss.relax(one).value, rel=1e-6)
-    whole = mixed.mixed_integer_model(pipeline, pipeline.start)
+    whole = conic_model(one, one.excluded, one.included, integer=True)
     assert whole.model.is_mixed_integer()
-    assert whole.z.size == np.count_nonzero(~pipeline.start.out)
+    assert whole.z.size == np.count_nonzero(~one.excluded)
 
 
 @pytest.mark.parametrize("screening", [False, True])
@@ -655,7 +652,7 @@ def test_mixed_integer_model_solved_by_another_solver(mixed, terms, screening):
     assert (found.screened_percent > 0.0) == screening
 
 
-def test_mosek_lacks_nothing_but_a_licence(mixed, conic):
+def test_mosek_lacks_nothing_but_a_licence(mixed):
     mosek = pytest.importorskip("mosek")
     one = problem()
     try:
@@ -666,7 +663,6 @@ def test_mosek_lacks_nothing_but_a_licence(mixed, conic):
         assert found.objective == pytest.approx(ss.solve(one).objective, rel=1.1e-4)
         return
     assert "licence" in sentence
-    pipeline = conic.Pipeline(one)
     with pytest.raises(mosek.Error) as raised:  # model and options are accepted: the licence is asked for last
-        mixed.solve_model(mixed.mixed_integer_model(pipeline, pipeline.start), "MOSEK", 1e-4, 10.0)
+        mixed.solve_model(conic_model(one, one.excluded, one.included, integer=True), "MOSEK", 1e-4, 10.0)
     assert raised.value.errno == mosek.rescode.err_missing_license_file

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import safescreen as ss
+from safescreen.arrays import AnyArray
 from safescreen.files import check_readable
 from safescreen.saving.record import Record
 from safescreen.tables import (
@@ -20,47 +20,22 @@ from safescreen.tables import (
     Reading,
     Table,
     default_names,
-    is_missing,
     prepare,
+    prepare_test,
     read_table,
-    target_labels,
 )
 
-HeldOut = tuple[Any, npt.NDArray[Any]]
-"""Matrix and labels of data that the model has not seen."""
 
-
-@dataclass(frozen=True)
-class Loaded:
-    """A file with training data."""
-
-    table: Table
-    data: Prepared
-
-    @property
-    def target(self) -> str:
-        """What the labels are called."""
-        reading = self.data.encoding.reading
-        if reading.target is None or reading.target in self.table.arrays:
-            return reading.target or "y"
-        return self.table.names[self.table.find(reading.target, "--target")]
-
-    @property
-    def title(self) -> str:
-        """What a report is called."""
-        return f"{self.target} in {self.table.source}"
-
-
-def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> Loaded:
+def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> Prepared:
     """Read a file with training data."""
     table = read_table(path, header=reading.header, labels=reading.labels)
     reading = replace(reading, exclude=tuple(split_names(reading.exclude, table.names)))
     both = set(split_names(include, table.names)) & set(reading.exclude)
     if both:
         raise ValueError(f"--include and --exclude share {sorted(both)[0]!r}, but must be disjoint.")
-    loaded = Loaded(table, prepare(table, reading))
-    _check_two_classes(loaded)
-    return loaded
+    data = prepare(table, reading)
+    _check_two_classes(data)
+    return data
 
 
 def split_names(values: Sequence[str] | None, known: Sequence[str]) -> list[str]:
@@ -71,27 +46,26 @@ def split_names(values: Sequence[str] | None, known: Sequence[str]) -> list[str]
     return list(dict.fromkeys(names))
 
 
-def _check_two_classes(loaded: Loaded) -> None:
+def _check_two_classes(data: Prepared) -> None:
     """Refuse a target that is not binary, in the words of someone who looks at a file."""
-    classes = np.unique(loaded.data.y)
-    target = f"The target {loaded.target!r} of {loaded.table.source}"
+    classes = np.unique(data.y)
+    target = f"The target {data.target!r} of {data.table.source}"
     if classes.size < 2:
         raise ValueError(f"{target} has only one class, {classes[0]}, but two are needed.")
-    if classes.size > 2 and loaded.data.weights is None:
+    if classes.size > 2 and data.weights is None:
         shown = ", ".join(str(label) for label in classes[:5]) + (", ..." if classes.size > 5 else "")
         raise ValueError(f"{target} has {classes.size:,} classes ({shown}), but exactly two are needed.")
 
 
-def make_problem(loaded: Loaded, terms: Mapping[str, Any]) -> ss.Problem:
+def make_problem(data: Prepared, terms: Mapping[str, Any]) -> ss.Problem:
     """State the problem."""
-    data = loaded.data
-    stated = {**terms, "include": _features(loaded, terms["include"])}
+    stated = {**terms, "include": _features(data, terms["include"])}
     return ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
 
 
-def _features(loaded: Loaded, wanted: Sequence[str]) -> list[int]:
+def _features(data: Prepared, wanted: Sequence[str]) -> list[int]:
     """Indices of the features to be included, given by name, or by the index of their column."""
-    encoding, table = loaded.data.encoding, loaded.table
+    encoding, table = data.encoding, data.table
     names = encoding.names
     places = {source.position: j for j, source in enumerate(encoding.inputs) if source.category is None}
     features = []
@@ -101,17 +75,17 @@ def _features(loaded: Loaded, wanted: Sequence[str]) -> list[int]:
             continue
         place = table.find(name, "--include")
         if place not in places:
-            raise ValueError(f"--include contains {name!r}, but that is {_role(loaded, place)}, not a feature.")
+            raise ValueError(f"--include contains {name!r}, but that is {_role(data, place)}, not a feature.")
         features.append(places[place])
     return features
 
 
-def _role(loaded: Loaded, place: int) -> str:
+def _role(data: Prepared, place: int) -> str:
     """What a column is if not a feature."""
-    encoding = loaded.data.encoding
+    encoding = data.encoding
     if place in encoding.asides:
         return "the target" if place == encoding.asides[0] and encoding.reading.target else "the column of weights"
-    column = loaded.table.names[place]
+    column = data.table.names[place]
     if column in encoding.categories:
         return f"a column of categories (name one of them, such as '{column}={encoding.categories[column][-1]}')"
     return "excluded"
@@ -123,19 +97,14 @@ def read_new(path: str, encoding: Encoding, labels: Sequence[str] = ()) -> Table
     return read_table(path, header=encoding.reading.header, labels=labels, first_index=encoding.first_index)
 
 
-def load_test(path: str | None, loaded: Loaded) -> HeldOut | None:
-    """Held-out data, treated as the training data were; None if there is no such file."""
+def load_test(path: str | None, data: Prepared) -> tuple[Any, AnyArray] | None:
+    """Features and labels of held-out data, treated as the training data were; None if there is no such file."""
     if path is None:
         return None
-    encoding = loaded.data.encoding
+    encoding = data.encoding
     table = read_new(path, encoding, encoding.reading.labels)
-    X, missing = encoding.apply(table)
-    y = target_labels(table, encoding)
-    gone = missing | is_missing(y)
-    if gone.any() and not encoding.reading.drop_missing:
-        raise ValueError(f"{path} has {int(gone.sum())} rows with missing values: leave them out with --drop-missing.")
-    X, y = X[~gone], np.array(y[~gone].tolist())
-    strange = sorted(set(y.tolist()) - set(np.unique(loaded.data.y).tolist()), key=str)
+    X, y = prepare_test(table, encoding)
+    strange = sorted(set(y.tolist()) - set(np.unique(data.y).tolist()), key=str)
     if strange or not y.size:
         found = f"the label {strange[0]!r}, which the training data do not have" if strange else "no rows with labels"
         raise ValueError(f"{path} has {found}.")
@@ -152,10 +121,10 @@ def read_model(path: Path) -> tuple[Record, Encoding]:
         return record, Encoding(inputs, record.feature_names is not None, record.n_features)
     try:
         encoding = Encoding.from_json(record.encoding)
+        if len(encoding.inputs) != record.support.size:
+            raise ValueError("there are other features in it than in the model")
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ValueError(f"{path} cannot be loaded: it is damaged (its encoding cannot be read).") from None
-    if len(encoding.inputs) != record.support.size:
-        raise ValueError(f"{path} cannot be loaded: it is damaged (its encoding has the wrong length).")
     return record, encoding
 
 

@@ -75,7 +75,7 @@ class DataOptions:
         from safescreen.tables import Reading
 
         said = {field.name: getattr(self, field.name) for field in fields(Reading)}
-        return Reading(**{**said, "exclude": tuple(self.exclude or ())}).checked()
+        return Reading(**{**said, "exclude": tuple(self.exclude or ())})
 
     def repeated(self) -> list[str]:
         """The words that make another command read the same file in the same way."""
@@ -109,9 +109,7 @@ class _TermOptions:
     def check_size(self) -> None:
         """Refuse a problem without anything that keeps the model small."""
         if self.k is None and self.mu is None:
-            raise ValueError(
-                "--k and --mu are both missing, but a budget --k >= 1, a price --mu >= 0 or both are needed."
-            )
+            raise ValueError("--k and --mu are both missing, but a budget --k >= 1 or a price --mu >= 0 is needed.")
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ class TermOptions(_TermOptions):
         float, typer.Option(help="Ridge parameter: 1 shrinks strongly; for prediction try 10 to 1000.")
     ] = 1.0
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse a wrong question before any file is read."""
         from safescreen.problem.terms import Terms
 
@@ -134,20 +132,11 @@ class TermOptions(_TermOptions):
 
 @dataclass(frozen=True)
 class RangeOptions(_TermOptions):
-    """Problems along a path."""
+    """Several problems: those along a path, or those to choose from."""
 
     k: Annotated[str | None, typer.Option("--k", "-k", help="Budgets: 1:20, 1:20:5 or 1,2,5.")] = None
     mu: Annotated[str | None, typer.Option(help="Prices, as in 0.1,0.01,0.001.")] = None
-    gamma: Annotated[str, typer.Option(help="Ridge parameter, or several of them.")] = "1.0"
-
-
-@dataclass(frozen=True)
-class CandidateOptions(_TermOptions):
-    """Problems to choose from."""
-
-    k: Annotated[str | None, typer.Option("--k", "-k", help="Budgets to try: 1:10 or 1,2,5.")] = None
-    mu: Annotated[str | None, typer.Option(help="Prices to try, as in 0.1,0.01.")] = None
-    gamma: Annotated[str, typer.Option(help="Ridge parameters to try, as in 1,10,100.")] = "1.0"
+    gamma: Annotated[str, typer.Option(help="Ridge parameters, as in 1,10,100.")] = "1.0"
 
 
 @dataclass(frozen=True)
@@ -167,7 +156,7 @@ class SearchOptions:
         ),
     ] = "nodes"
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse wrong settings before any file is read."""
         from safescreen.search import Settings
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from safescreen.cli.options import CandidateOptions, RangeOptions
+from safescreen.cli.options import RangeOptions
+
+if TYPE_CHECKING:
+    from safescreen.tables import Prepared
 
 Lists = dict[str, list[Any]]
 """The values of each parameter that is given."""
@@ -13,45 +18,39 @@ Lists = dict[str, list[Any]]
 _RANGE = re.compile(r"([+-]?\d+)(?::([+-]?\d+)(?::([1-9]\d*))?)?")
 
 
-def parse_budgets(text: str) -> list[int]:
+def parse_lists(terms: RangeOptions) -> Lists:
+    """The parameters that may vary, as far as they are given, as lists of allowed values."""
+    from safescreen.path import checked_values
+
+    given = {name: text for name in ("k", "mu", "gamma") if (text := getattr(terms, name)) is not None}
+    lists = {name: _budgets(text) if name == "k" else _numbers(text, name) for name, text in given.items()}
+    return {name: checked_values(name, _once(values)) for name, values in lists.items()}
+
+
+def _budgets(text: str) -> list[int]:
     """Budgets such as ``1:20``, ``1:20:5`` or ``1,2,5``, also mixed."""
     values: list[int] = []
     for part in text.split(","):
         found = _RANGE.fullmatch(part.strip())
         if found is None:
-            raise ValueError(
-                f"--k is {text!r}, but must be a range or list of integers, such as 1:20, 1:20:5 or 1,2,5."
-            )
+            raise ValueError(f"--k is {text!r}, but must be a range or list of integers: 1:20, 1:20:5 or 1,2,5.")
         first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
         if first > last:
             raise ValueError(f"--k is {text!r}, but the range {part} is empty: its end comes before its start.")
         values += range(first, last + 1, step)
-    return _once(values)
+    return values
 
 
-def parse_numbers(text: str, option: str) -> list[float]:
+def _numbers(text: str, name: str) -> list[float]:
     """Numbers separated by commas."""
     try:
-        return _once([float(part) for part in text.split(",")])
+        return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(
-            f"{option} is {text!r}, but must be a number or a list of numbers, such as 1,10,100."
-        ) from None
+        raise ValueError(f"--{name} is {text!r}, but must be a number or a list such as 1,10,100.") from None
 
 
-def _once(values: list[Any]) -> list[Any]:
+def _once(values: Sequence[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
-
-
-def parse_lists(terms: RangeOptions | CandidateOptions) -> Lists:
-    """The parameters that may vary, as far as they are given, as lists of allowed values."""
-    from safescreen.path import checked_values
-
-    lists: Lists = {} if terms.k is None else {"k": parse_budgets(terms.k)}
-    if terms.mu is not None:
-        lists["mu"] = parse_numbers(terms.mu, "--mu")
-    lists["gamma"] = parse_numbers(terms.gamma, "--gamma")
-    return {name: checked_values(name, values) for name, values in lists.items()}
 
 
 def parse_path(terms: RangeOptions) -> tuple[Lists, dict[str, Any]]:
@@ -67,7 +66,7 @@ def parse_path(terms: RangeOptions) -> tuple[Lists, dict[str, Any]]:
     return {name: lists[name] for name in varying}, fixed
 
 
-def parse_candidates(terms: CandidateOptions) -> Lists:
+def parse_candidates(terms: RangeOptions) -> Lists:
     """What cross-validation chooses from: sizes of one kind, and ridges."""
     lists = parse_lists(terms)
     if all(len(lists.get(name, ())) > 1 for name in ("k", "mu")):
@@ -75,10 +74,11 @@ def parse_candidates(terms: CandidateOptions) -> Lists:
     return lists
 
 
-def clipped(lists: Lists, n_features: int) -> tuple[Lists, list[str]]:
-    """Budgets beyond the number of features are all the same one."""
-    budgets = lists.get("k")
-    if budgets is None or max(budgets) <= n_features:
-        return lists, []
-    kept = _once([min(budget, n_features) for budget in budgets])
-    return {**lists, "k": kept}, [f"There are only {n_features} features, so larger budgets are left out."]
+def clipped(lists: Lists, data: Prepared) -> tuple[Lists, Prepared]:
+    """Budgets beyond the number of features are all the same one; the data come with a note about it."""
+    n_features = len(data.encoding.inputs)
+    if max(lists.get("k", [0])) <= n_features:
+        return lists, data
+    note = f"There are only {n_features} features, so larger budgets are left out."
+    kept = _once([min(budget, n_features) for budget in lists["k"]])
+    return {**lists, "k": kept}, replace(data, notes=(*data.notes, note))

@@ -9,7 +9,8 @@ import numpy as np
 from safescreen import kernels
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.kernels import IN, NEWTON, OUT, Start, Target
-from safescreen.kernels.node import make_node, make_workspace
+from safescreen.kernels.node import make_node
+from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.problem import Problem
 from safescreen.relaxation import restricted
 from safescreen.tuning import SAMPLES_AT_A_TIME

@@ -15,18 +15,8 @@ from safescreen.kernels.dual_bound import NodeBound
 from safescreen.kernels.exploration import EXPLORE, RELAX, Exploration, Orders, make_exploration, make_shared, run
 from safescreen.kernels.goals import BEST_MODEL, Goal
 from safescreen.kernels.losses import LOGISTIC
-from safescreen.kernels.node import (
-    GRAM,
-    NEWTON,
-    PROGRESS,
-    Node,
-    Relaxed,
-    Start,
-    Target,
-    Workspace,
-    make_node,
-    make_workspace,
-)
+from safescreen.kernels.node import PROGRESS, Node, make_node
+from safescreen.kernels.node_relaxation import GRAM, NEWTON, Relaxed, Start, Target, Workspace, make_workspace
 from safescreen.kernels.open_nodes import add_root, make_open_nodes
 from safescreen.kernels.proof_log import make_proof_log
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
@@ -74,7 +64,7 @@ _ORDERS = Orders(Goal(BEST_MODEL, 1e-3), True, 4, 1000)
 
 
 def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start, target: Target) -> Relaxed:
-    """Solve the relaxation of the node: see :func:`safescreen.kernels.node.relax`."""
+    """Solve the relaxation of the node: see :func:`safescreen.kernels.node_relaxation.relax`."""
     run(RELAX, _IDLE._replace(subproblem=subproblem, node=node), workspace, start, target, _ORDERS)
     primal, value, kth_gain, next_gain, level, intercept = _results(node.progress.item())
     return Relaxed(primal, NodeBound(value, kth_gain, next_gain), level, intercept)

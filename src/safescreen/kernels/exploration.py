@@ -22,7 +22,8 @@ from safescreen.kernels.columns import (
 from safescreen.kernels.compiling import compiled, entry, inlined, record_type
 from safescreen.kernels.dual_bound import NodeBound, flipped
 from safescreen.kernels.goals import Goal, Models, cutoff, make_models, take_model
-from safescreen.kernels.node import GRAM, NEWTON, Node, Start, Target, Workspace, make_node, relax
+from safescreen.kernels.node import Node, make_node
+from safescreen.kernels.node_relaxation import GRAM, NEWTON, Start, Target, Workspace, relax
 from safescreen.kernels.open_nodes import OpenNodes, load, pop, release, save
 from safescreen.kernels.proof_log import ProofLog, is_full, log_decision, log_node
 from safescreen.kernels.quadratic import Gram

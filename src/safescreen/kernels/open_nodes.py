@@ -73,7 +73,10 @@ def smallest_bound(nodes: OpenNodes) -> float:
 
 
 def add_root(nodes: OpenNodes, status: StatusArray, x: FloatArray, start: tuple[float, float, float]) -> None:
-    """Store the root, the only node that does not come from a compiled search; ``start``: bound, level, intercept."""
+    """Store the root, the only node that does not come from a compiled search, where there is no other node.
+
+    ``start`` holds its bound, level and intercept.
+    """
     counts = nodes.counts[0]
     slot = nodes.vacant[counts["vacant"] - 1]
     nonzero = np.flatnonzero(x)[: nodes.feature.shape[1]]

@@ -14,7 +14,8 @@ import numpy as np
 from safescreen import kernels
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.kernels import GRAM, IN, Start, Target
-from safescreen.kernels.node import make_node, make_workspace
+from safescreen.kernels.node import make_node
+from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.problem import Problem
 from safescreen.relaxation.bounds import Bound, Fixings, bound_at, sharp_bound_at
 from safescreen.relaxation.restriction import restricted

@@ -14,7 +14,7 @@ from safescreen import kernels
 from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels import Orders, Subproblem
 from safescreen.kernels.exploration import EXHAUSTED, LOG_FULL, NODES_FULL, make_exploration
-from safescreen.kernels.node import make_workspace
+from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.kernels.open_nodes import OpenNodes, enlarged, make_open_nodes
 from safescreen.kernels.proof_log import ProofLog
 

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from safescreen.tables.archives import read_archive
+from safescreen.tables.arrow import read_arrow
 from safescreen.tables.encoding import Encoding, Input, Reading
-from safescreen.tables.preparing import Prepared, is_missing, prepare, target_labels
+from safescreen.tables.layout import find_layout
+from safescreen.tables.preparing import Prepared, prepare, prepare_test, target_labels
 from safescreen.tables.source import Source, kind_of
+from safescreen.tables.svmlight import read_svmlight
 from safescreen.tables.table import Table, default_names
+from safescreen.tables.text import read_text
 
 __all__ = [
     "Encoding",
     "Input",
     "Prepared",
     "Reading",
-    "Source",
     "Table",
     "column_names",
     "default_names",
-    "is_missing",
     "prepare",
+    "prepare_test",
     "read_table",
     "target_labels",
 ]
@@ -52,28 +56,17 @@ def read_table(
     """
     source = Source(path)
     kind = kind_of(source)
-    if kind == "npz":
-        from safescreen.tables.archives import read_archive
-
-        return read_archive(source)
-    if kind != "text":
-        from safescreen.tables.arrow import read_arrow
-
-        return read_arrow(source, kind)
-    from safescreen.tables.svmlight import looks_like_svmlight, read_svmlight
-
-    if looks_like_svmlight(source):
+    if kind == "text":
+        return read_text(source, header, labels)
+    if kind == "svmlight":
         return read_svmlight(source, first_index)
-    from safescreen.tables.text import read_text
-
-    return read_text(source, header, labels)
+    return read_archive(source) if kind == "npz" else read_arrow(source, kind)
 
 
 def column_names(path: str) -> list[str]:
-    """The column names of a text file, without reading the rest."""
+    """The column names of a file; of a text file, without reading the rest."""
     source = Source(path)
-    if kind_of(source) != "text":
-        return read_table(path).names
-    from safescreen.tables.text import read_names
-
-    return read_names(source)
+    if kind_of(source) == "text":
+        return find_layout(source, None).names or []
+    table = read_table(path)
+    return table.names if table.named else []

@@ -22,29 +22,22 @@ def read_archive(source: Source) -> Table:
         try:
             with np.load(stream, allow_pickle=False) as archive:
                 arrays = {name: np.asarray(archive[name]) for name in archive.files}
-        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError) as error:
+        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, ValueError) as error:
+            if "pickle" in str(error):
+                raise ValueError(
+                    f"{source.name} holds pickled Python objects, which can run code when opened and are refused: save "
+                    "plain arrays of numbers and strings."
+                ) from None
             raise ValueError(f"{source.name} is truncated, damaged or no NumPy archive ({error}).") from None
-        except ValueError as error:
-            raise ValueError(_unreadable(source, str(error))) from None
     matrix = _find_matrix(source, arrays)
-    names = arrays.get("feature_names")
-    named = names is not None and names.shape == (matrix.shape[1],)
+    named = "feature_names" in arrays and arrays["feature_names"].shape == (matrix.shape[1],)
+    names = [str(name) for name in arrays["feature_names"]] if named else default_names(matrix.shape[1])
     vectors = {
         name: _as_vector(values)
         for name, values in arrays.items()
         if name not in _ABOUT_COLUMNS and values.shape in ((matrix.shape[0],), (matrix.shape[0], 1))
     }
-    shown = [str(name) for name in names] if names is not None and named else default_names(matrix.shape[1])
-    return Table(source.name, shown, named, matrix, arrays=vectors)
-
-
-def _unreadable(source: Source, reason: str) -> str:
-    if "pickle" in reason.lower() or "object" in reason.lower():
-        return (
-            f"{source.name} holds pickled Python objects, which can run code when opened and are refused: save plain "
-            "arrays of numbers and strings."
-        )
-    return f"{source.name} is damaged or no NumPy archive ({reason})."
+    return Table(source.name, names, named, matrix, arrays=vectors)
 
 
 def _find_matrix(source: Source, arrays: dict[str, Any]) -> Any:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from safescreen.tables.source import Source
-from safescreen.tables.table import Table, Texts, duplicates, spread
-from safescreen.text import listed
+from safescreen.tables.table import Table, Texts, spread
 
 _INDEX_COLUMN = re.compile(r"__index_level_\d+__")  # what pandas calls the index it stores
 
@@ -25,33 +24,22 @@ def read_arrow(source: Source, kind: str) -> Table:
     with source.open() as stream:
         content = pa.BufferReader(stream.read())
     try:
-        table = _read(content, kind)
+        if kind == "parquet":
+            import pyarrow.parquet as pq
+
+            table = pq.read_table(content, use_threads=False)  # threads may keep all columns of a wide file at once
+        else:
+            reader = pa.ipc.open_file if source.head.startswith(b"ARROW1") else pa.ipc.open_stream
+            table = reader(content).read_all()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         reason = " ".join(str(error).split()).partition(". ")[0].rstrip(".")
         raise ValueError(f"{source.name} is truncated or damaged ({reason}).") from None
     table = table.select([j for j, name in enumerate(table.column_names) if not _INDEX_COLUMN.fullmatch(name)])
-    names = table.column_names
-    twice = duplicates(names)
-    if twice:
-        raise ValueError(f"{source.name} has more than one column named {listed(twice)}: rename them.")
-    if table.num_rows == 0:
-        raise ValueError(f"{source.name} has columns but no rows of data.")
     textual = [j for j, column in enumerate(table.schema) if not _is_numeric(column.type)]
     texts = {j: _texts(table.column(j)) for j in textual}
-    numbers = table.drop_columns([names[j] for j in textual]).to_pandas(ignore_metadata=True)
-    return Table(source.name, names, True, spread(numbers.to_numpy(np.float64, copy=True), textual), texts)
-
-
-def _read(content: Any, kind: str) -> Any:
-    if kind == "parquet":
-        import pyarrow.parquet as pq
-
-        return pq.read_table(content, use_threads=False)  # threads may keep all columns of a wide file at once
-    import pyarrow as pa
-
-    start = content.read(6)
-    content.seek(0)
-    return (pa.ipc.open_file if start == b"ARROW1" else pa.ipc.open_stream)(content).read_all()
+    numbers = table.select([j for j in range(table.num_columns) if j not in texts]).to_pandas(ignore_metadata=True)
+    matrix = spread(numbers.to_numpy(np.float64, copy=True), textual)
+    return Table(source.name, table.column_names, True, matrix, texts)
 
 
 def _is_numeric(kind: Any) -> bool:

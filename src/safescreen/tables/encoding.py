@@ -11,15 +11,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from safescreen.tables.table import Table
+from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
+from safescreen.tables.table import Table, columns_with, missing, quoted_columns
 from safescreen.text import count, listed, nearest
-
-BoolArray = npt.NDArray[np.bool_]
-
-IMPUTATIONS = ("median",)
 
 
 @dataclass(frozen=True)
@@ -34,11 +30,9 @@ class Reading:
     drop_missing: bool = False  # rows with missing values are left out
     header: bool | None = None  # whether a text file's first row has names, None to find out
 
-    def checked(self) -> Reading:
-        """The same, if it makes sense."""
-        if self.impute is not None and self.impute not in IMPUTATIONS:
+    def __post_init__(self) -> None:
+        if self.impute not in (None, "median"):
             raise ValueError(f"--impute is {self.impute!r}, but must be 'median'.")
-        return self
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -59,6 +53,13 @@ class Input:
     def name(self) -> str:
         """What the feature is called."""
         return self.column if self.category is None else f"{self.column}={self.category}"
+
+    @property
+    def filler(self) -> float:
+        """The feature's value where the column has a gap; NaN if nothing fills it."""
+        if self.fill is None:
+            return np.nan
+        return float(self.fill if self.category is None else self.fill == self.category)
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,11 @@ class Encoding:
         """The encoding of these features alone, which is all a sparse model needs."""
         return replace(self, inputs=tuple(self.inputs[int(j)] for j in features))
 
-    def apply(self, table: Table) -> tuple[Any, BoolArray]:
-        """One column per feature, NaN where a value is missing and nothing fills it, and the rows with NaN."""
+    def apply(self, table: Table, *, allow_gaps: bool = False) -> tuple[Any, BoolArray]:
+        """One column per feature, NaN where a value is missing and nothing fills it, and the rows with NaN.
+
+        Such rows are refused unless they are allowed here or were to be left out of the training data.
+        """
         positions = self._locate(table)
         self._refuse_text(table, positions)
         if sparse.issparse(table.matrix):
@@ -99,13 +103,21 @@ class Encoding:
             matrix = np.column_stack([_feature(table, place, source) for source, place in places])
         else:
             matrix = _dense_columns(table.matrix, positions)
-        gaps = columns_with_gaps(matrix)
+        gaps = columns_with(np.isnan, matrix)
         fillable = [j for j in gaps if self.inputs[j].fill is not None]
         if fillable:
             matrix = np.array(matrix)
         for j in fillable:
-            matrix[np.isnan(matrix[:, j]), j] = self.inputs[j].fill
-        return matrix, np.asarray(np.isnan(matrix[:, gaps]).any(axis=1), dtype=np.bool_)
+            matrix[np.isnan(matrix[:, j]), j] = self.inputs[j].filler
+        gone = np.asarray(np.isnan(matrix[:, gaps]).any(axis=1), dtype=np.bool_)
+        if gone.any() and not (allow_gaps or self.reading.drop_missing):
+            columns = list(dict.fromkeys(self.inputs[j].column for j in gaps if self.inputs[j].fill is None))
+            raise ValueError(
+                f"{table.source} has missing values in {count(int(gone.sum()), 'row')}, {quoted_columns(columns)}: "
+                "fill them with --impute median, leave those rows out with --drop-missing, or leave columns out with "
+                "--exclude, when the model is fitted."
+            )
+        return matrix, gone
 
     def strangers(self, table: Table) -> list[str]:
         """Categories in a table that the training data did not have, as ``column=category``."""
@@ -117,7 +129,7 @@ class Encoding:
             found += [f"{column}={value}" for value in sorted(values - set(self.categories[column]))]
         return found
 
-    def _locate(self, table: Table) -> npt.NDArray[np.int64]:
+    def _locate(self, table: Table) -> IndexArray:
         """Where each feature's column is in a table."""
         if self.named and table.named:
             return self._locate_by_name(table)
@@ -133,7 +145,7 @@ class Encoding:
             "names only the order says which is which."
         )
 
-    def _locate_by_name(self, table: Table) -> npt.NDArray[np.int64]:
+    def _locate_by_name(self, table: Table) -> IndexArray:
         places = {name: j for j, name in enumerate(table.names)}
         absent = list(dict.fromkeys(source.column for source in self.inputs if source.column not in places))
         if absent:
@@ -143,12 +155,12 @@ class Encoding:
             )
         return np.array([places[source.column] for source in self.inputs], dtype=np.int64)
 
-    def _refuse_text(self, table: Table, positions: npt.NDArray[np.int64]) -> None:
+    def _refuse_text(self, table: Table, positions: IndexArray) -> None:
         places = zip(self.inputs, positions.tolist(), strict=True)
         wrong = [place for source, place in places if source.category is None and place in table.texts]
         if wrong:
             raise ValueError(
-                f"{table.source} has text where the model needs numbers, in {examples(table, wrong)}: correct the data."
+                f"{table.source} has text where the model needs numbers, in {table.example(wrong)}: correct the data."
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -172,57 +184,32 @@ class Encoding:
         )
 
 
-def examples(table: Table, places: Sequence[int]) -> str:
-    """Columns with one of their texts each."""
-    unique = list(dict.fromkeys(places))
-    shown = []
-    for place in unique[:5]:
-        example = next((value for value in table.texts[place].tolist() if value is not None), "")
-        shown.append(f"{table.names[place]!r} (such as {_shortened(example)!r})")
-    more = f" and {len(unique) - 5} more" if len(unique) > 5 else ""
-    return f"{'column' if len(unique) == 1 else 'columns'} {', '.join(shown)}{more}"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 20 else f"{text[:17]}..."
-
-
-def _feature(table: Table, place: int, source: Input) -> npt.NDArray[np.float64]:
+def _feature(table: Table, place: int, source: Input) -> FloatArray:
     """One column of the matrix."""
     if source.category is None:
         return np.asarray(table.matrix[:, place], dtype=np.float64)
     if place not in table.texts:
         raise ValueError(f"{table.source} has numbers in column {source.column!r}, but the model needs categories.")
-    values = [source.fill if value is None else value for value in table.texts[place].tolist()]
-    return np.array([np.nan if value is None else float(value == source.category) for value in values])
+    texts = table.texts[place]
+    return np.where(missing(texts), np.nan, texts == source.category)
 
 
-def _dense_columns(matrix: npt.NDArray[Any], positions: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+def _dense_columns(matrix: AnyArray, positions: IndexArray) -> AnyArray:
     """Columns of a matrix; a view where they are neighbours."""
     if positions.size and (np.diff(positions) == 1).all():
         return matrix[:, positions[0] : positions[-1] + 1]
     return matrix[:, positions]
 
 
-def _sparse_columns(table: Table, positions: npt.NDArray[np.int64]) -> Any:
+def _sparse_columns(table: Table, positions: IndexArray) -> Any:
     """Columns of a sparse table; those beyond its end are zero where the format allows that."""
     matrix = table.matrix
     if not np.isfinite(matrix.data).all():
         raise ValueError(f"{table.source} has missing or infinite values, which cannot be filled in a sparse matrix.")
     needed = int(positions.max(initial=0)) + 1
     if needed > table.n_columns:
-        matrix = sparse.csc_array(matrix)
-        indptr = np.concatenate((matrix.indptr, np.full(needed - table.n_columns, matrix.indptr[-1])))
-        matrix = sparse.csc_array((matrix.data, matrix.indices, indptr), shape=(table.n_rows, needed))
+        matrix = sparse.csc_array(matrix, copy=True)
+        matrix.resize(table.n_rows, needed)
     if positions.size == matrix.shape[1] and (positions == np.arange(positions.size)).all():
         return matrix
     return sparse.csc_array(matrix)[:, positions]
-
-
-def columns_with_gaps(matrix: npt.NDArray[Any]) -> list[int]:
-    """Columns with NaN; sums find the candidates without a mask of the matrix."""
-    if matrix.dtype.kind != "f":
-        return []
-    with np.errstate(invalid="ignore", over="ignore"):
-        suspects = np.flatnonzero(np.isnan(matrix.sum(axis=0)))
-    return [int(j) for j in suspects if np.isnan(matrix[:, j]).any()]

@@ -5,86 +5,61 @@ A fold that saw a median or a most frequent category of all rows would have seen
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from scipy import sparse
 
-from safescreen.tables.encoding import BoolArray, columns_with_gaps
-
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.int64]
-
-_GAP = -1  # the code of a missing category
+from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
+from safescreen.tables.encoding import Input
+from safescreen.tables.table import Texts, columns_with, missing
 
 
-def medians(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def medians(matrix: AnyArray) -> FloatArray:
     """The median of each column, gaps aside; NaN where there is nothing else."""
-    found: npt.NDArray[Any] = np.median(matrix, axis=0)
-    for j in columns_with_gaps(matrix):
-        present = matrix[~np.isnan(matrix[:, j]), j]
-        if present.size:
-            found[j] = np.median(present)
-    return found
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        return np.asarray(np.nanmedian(matrix, axis=0), dtype=np.float64)
 
 
-def coded(texts: Iterable[str | None], categories: Iterable[str]) -> IndexArray:
-    """The place of each text among the categories."""
-    codes: dict[str | None, int] = {category: code for code, category in enumerate(categories)}
-    return np.array([codes.get(text, _GAP) for text in texts], dtype=np.int64)
-
-
-def most_frequent(codes: IndexArray) -> int:
-    """The first of the most frequent codes, gaps aside; a gap where there is nothing else."""
-    counts = np.bincount(codes[codes != _GAP])
-    return int(counts.argmax()) if counts.size else _GAP
-
-
-class CategoryGaps(NamedTuple):
-    """A column of categories with gaps, and the features made of it.
-
-    The features alone would not do: they need not show all categories, so they cannot say which one is most frequent.
-    """
-
-    features: IndexArray
-    shown: IndexArray  # the category that each feature indicates
-    codes: IndexArray  # the category in each row
-
-    @property
-    def missing(self) -> BoolArray:
-        """The rows with a gap."""
-        return np.asarray(self.codes == _GAP)
-
-    def fills(self, rows: IndexArray) -> FloatArray:
-        """What the features are for the most frequent category of some rows; NaN if these have none."""
-        category = most_frequent(self.codes[rows])
-        return np.where(category == _GAP, np.nan, self.shown == category)
+def most_frequent(texts: Texts) -> str | None:
+    """The first of the most frequent texts, gaps aside; None where there is nothing else."""
+    counts = Counter(text for text in texts.tolist() if text is not None)
+    return min(counts, key=lambda text: (-counts[text], text), default=None)
 
 
 @dataclass(frozen=True)
 class Gaps:
     """The missing values of a matrix, filled or to be filled; their number is its length."""
 
-    numbers: Any  # a sparse array of bool: the cells where a number is missing
-    categories: tuple[CategoryGaps, ...]  # the columns where a category is missing
+    cells: Any  # a sparse array of bool: where a feature is missing
     fills: FloatArray  # what fills the gaps of each feature
+    indicators: dict[int, Input]  # the features with gaps that indicate categories
+    texts: dict[int, Texts]  # the columns they come from, since features need not show all categories
+
+    @classmethod
+    def found(cls, matrix: AnyArray, inputs: Sequence[Input], texts: dict[int, Texts]) -> Gaps:
+        """The gaps of a matrix that was made of `inputs`."""
+        fills = np.array([source.filler for source in inputs])
+        indicators = {j: inputs[j] for j in columns_with(np.isnan, matrix) if inputs[j].category is not None}
+        columns = {source.position: texts[source.position] for source in indicators.values()}
+        return cls(sparse.csr_array(np.isnan(matrix)), fills, indicators, columns)
 
     def __len__(self) -> int:
-        return int(self.numbers.nnz) + sum(int(column.missing.sum()) for column in self.categories)
+        numbers = self.cells.nnz - self.cells[:, list(self.indicators)].nnz
+        return int(numbers + sum(missing(texts).sum() for texts in self.texts.values()))
 
     def among(self, rows: IndexArray | BoolArray) -> Gaps:
         """The gaps of the matrix that has these rows only."""
-        categories = tuple(column._replace(codes=column.codes[rows]) for column in self.categories)
-        return replace(self, numbers=self.numbers[rows], categories=categories)
+        return replace(self, cells=self.cells[rows], texts={place: texts[rows] for place, texts in self.texts.items()})
 
     def fill(self, matrix: FloatArray) -> FloatArray:
         """Fill the gaps of a matrix, in place."""
-        rows, columns = self.numbers.nonzero()
+        rows, columns = self.cells.nonzero()
         matrix[rows, columns] = self.fills[columns]
-        for column in self.categories:
-            matrix[np.ix_(column.missing, column.features)] = self.fills[column.features]
         return matrix
 
     def refill(self, X: FloatArray, train: IndexArray, test: IndexArray) -> tuple[FloatArray, FloatArray]:
@@ -95,11 +70,12 @@ class Gaps:
 
     def _fills(self, X_train: FloatArray, train: IndexArray) -> FloatArray:
         """What fills the gaps according to the training rows; as before where these have no value."""
-        columns = np.unique(self.numbers.indices)
+        columns = np.unique(self.cells.indices)
         values = X_train[:, columns]
-        values[self.numbers[train][:, columns].nonzero()] = np.nan
+        values[self.cells[train][:, columns].nonzero()] = np.nan
         fills = np.full(self.fills.size, np.nan)
         fills[columns] = medians(values)
-        for column in self.categories:
-            fills[column.features] = column.fills(train)
+        common = {place: most_frequent(texts[train]) for place, texts in self.texts.items()}
+        for j, source in self.indicators.items():
+            fills[j] = replace(source, fill=common[source.position]).filler
         return np.where(np.isnan(fills), self.fills, fills)

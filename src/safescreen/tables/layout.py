@@ -10,8 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from safescreen.tables.source import Source
-from safescreen.tables.table import duplicates, position
-from safescreen.text import count, listed
+from safescreen.text import count
 
 MISSING = frozenset(("", "?", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NAN", "NULL", "null"))
 """Fields that stand for a missing value."""
@@ -29,11 +28,6 @@ class Layout(NamedTuple):
     names: list[str] | None  # None without a header; the names of row numbers and the like are empty
     n_columns: int
     blank_lines: int  # before the first row
-
-    def positions(self, wanted: Collection[str]) -> set[int]:
-        """Where those of the wanted columns are that exist; who needs the others will say so."""
-        places = (position(column, self.names or (), self.n_columns) for column in wanted)
-        return {place for place in places if place is not None}
 
 
 def find_layout(source: Source, header: bool | None) -> Layout:
@@ -53,15 +47,23 @@ def find_layout(source: Source, header: bool | None) -> Layout:
     if rest and len(rest[0]) == len(first) + 1:
         trailing = all(not row[-1].strip() for row in rest)
         first = [*first, ""] if trailing else ["", *first]  # or the rows start with names, as R writes them
-    _refuse_duplicates(source, first)
     return Layout(encoding, delimiter, first, len(first), blank_lines)
 
 
 @contextmanager
 def text_lines(source: Source, encoding: str, newline: str | None = "") -> Iterator[io.TextIOWrapper]:
-    """The lines of a text file with their line ends; all of these are alike if `newline` is None."""
+    """The lines of a text file with their line ends, all of these alike if `newline` is None; errors are sentences."""
     with source.open() as raw, io.TextIOWrapper(raw, encoding=encoding, newline=newline) as lines:
-        yield lines
+        try:
+            yield lines
+        except UnicodeDecodeError as error:
+            wrong = error.object[error.start]
+            raise ValueError(
+                f"{source.name} is not UTF-8 text (it has the byte 0x{wrong:02x}): save it as UTF-8, or convert it "
+                "with iconv."
+            ) from None
+        except csv.Error as error:
+            raise ValueError(f"{source.name} cannot be read as delimited text ({error}).") from None
 
 
 def numbered_rows(source: Source, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -89,15 +91,12 @@ def _find_delimiter(source: Source, encoding: str) -> str:
     """Tab, semicolon or comma: the one that splits the first lines into equally many fields."""
     with text_lines(source, encoding) as text:
         lines = [line for line in islice(text, _SAMPLE_ROWS) if line.strip()] or [""]
-    counts = {delimiter: [_count_outside_quotes(line, delimiter) for line in lines] for delimiter in _DELIMITERS}
+    unquoted = ["".join(line.split('"')[::2]) for line in lines]
+    counts = {delimiter: [line.count(delimiter) for line in unquoted] for delimiter in _DELIMITERS}
     for delimiter, found in counts.items():
         if len(set(found)) == 1 and found[0] > 0:
             return delimiter
     return max(reversed(_DELIMITERS), key=lambda delimiter: counts[delimiter][0])
-
-
-def _count_outside_quotes(line: str, delimiter: str) -> int:
-    return sum(part.count(delimiter) for part in line.split('"')[::2])
 
 
 def _looks_like_header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
@@ -106,40 +105,22 @@ def _looks_like_header(first: Sequence[str], rest: Sequence[Sequence[str]]) -> b
     It does if none of its fields is a number, if one of them is not a number but those below are, or if it counts the
     columns, which is what frames without names write.
     """
-    texts = [j for j, field in enumerate(first) if not (is_number(field) or field in MISSING)]
+    texts = [j for j, field in enumerate(first) if parsed_number(field) is None and field not in MISSING]
     if len(texts) == sum(field != "" for field in first):
         return True
     if len(first) > 2 and list(first) == [str(j) for j in range(len(first))]:
         return True
     below = [row for row in rest if len(row) == len(first)]
-    return any(_all_numbers([row[j].strip() for row in below]) for j in texts)
+    return any(_all_numbers({row[j].strip() for row in below} - MISSING) for j in texts)
 
 
-def _all_numbers(fields: Sequence[str]) -> bool:
-    present = [field for field in fields if field not in MISSING]
-    return bool(present) and all(is_number(field) for field in present)
+def _all_numbers(fields: Collection[str]) -> bool:
+    return bool(fields) and all(parsed_number(field) is not None for field in fields)
 
 
-def is_number(field: str) -> bool:
-    """Whether a field is a number as people write it."""
+def parsed_number(field: str) -> float | None:
+    """A number as people write it, None for anything else, and for underscores, which Python allows."""
     try:
-        parsed_number(field)
+        return None if "_" in field else float(field)
     except ValueError:
-        return False
-    return True
-
-
-def parsed_number(field: str) -> float:
-    """A number as people write it; raises ValueError for anything else, and for underscores, which Python allows."""
-    if "_" in field:
-        raise ValueError(f"{field!r} is not a number")
-    return float(field)
-
-
-def _refuse_duplicates(source: Source, names: Sequence[str]) -> None:
-    twice = duplicates([name for name in names if name])
-    if twice:
-        raise ValueError(
-            f"{source.name} has more than one column named {listed(twice)}: rename them, or remove the header and use "
-            "indices."
-        )
+        return None

@@ -8,27 +8,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from safescreen.tables.encoding import BoolArray, Encoding, Input, Reading, columns_with_gaps, examples
-from safescreen.tables.filling import CategoryGaps, Gaps, coded, medians, most_frequent
+from safescreen.arrays import AnyArray, BoolArray, FloatArray
+from safescreen.tables.encoding import Encoding, Input, Reading
+from safescreen.tables.filling import Gaps, medians, most_frequent
 from safescreen.tables.layout import parsed_number
-from safescreen.tables.table import Table, default_names, whole
+from safescreen.tables.table import LABELS, Table, Texts, columns_with, default_names, missing, quoted_columns, whole
 from safescreen.text import count, listed, nearest
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _MANY = 20  # categories of which a column may always have so many
-_DEFAULT_LABELS = "y"
 
 
 @dataclass(frozen=True)
 class Prepared:
     """Data ready for a problem."""
 
+    table: Table  # where they come from
     X: Any  # features, dense or sparse
-    y: npt.NDArray[Any]  # labels
-    weights: npt.NDArray[np.float64] | None  # of the samples
+    y: AnyArray  # labels
+    weights: FloatArray | None  # of the samples
     encoding: Encoding  # how the features were made
     notes: tuple[str, ...] = ()  # what a user should know about it
     gaps: Gaps | None = None  # the filled values, so that each fold of a cross-validation can fill its own
@@ -39,6 +39,17 @@ class Prepared:
         names = self.encoding.names
         return None if not self.encoding.named and names == default_names(len(names)) else names
 
+    @property
+    def target(self) -> str:
+        """What the labels are called."""
+        name = self.encoding.reading.target or LABELS
+        return name if name in self.table.arrays else self.table.names[self.encoding.asides[0]]
+
+    @property
+    def title(self) -> str:
+        """What a report about the data is called."""
+        return f"{self.target} in {self.table.source}"
+
 
 def prepare(table: Table, reading: Reading) -> Prepared:
     """Labels, weights and features of a training table.
@@ -48,7 +59,6 @@ def prepare(table: Table, reading: Reading) -> Prepared:
     ValueError
         If columns hold text or miss values and the reading does not say what to do about it; the message does.
     """
-    reading.checked()
     labels, target = _find_labels(table, reading)
     weights, weight = _find_weights(table, reading, target)
     asides = tuple(place for place in (target, weight) if place is not None)
@@ -81,7 +91,15 @@ def prepare(table: Table, reading: Reading) -> Prepared:
     return _without_gaps(table, encoding, labels, weights)
 
 
-def target_labels(table: Table, encoding: Encoding) -> npt.NDArray[Any]:
+def prepare_test(table: Table, encoding: Encoding) -> tuple[Any, AnyArray]:
+    """Features and labels of a table with held-out data, treated as the training data were."""
+    X, gone = encoding.apply(table)
+    y = target_labels(table, encoding)
+    gone = gone | _rows_without(table, encoding.reading, "target", y)
+    return X[~gone], _settled(y[~gone])
+
+
+def target_labels(table: Table, encoding: Encoding) -> AnyArray:
     """The labels of a table with held-out data."""
     target = encoding.reading.target
     if encoding.named and not table.named and target is not None and target not in table.arrays and encoding.asides:
@@ -92,73 +110,38 @@ def target_labels(table: Table, encoding: Encoding) -> npt.NDArray[Any]:
 # --- labels and weights
 
 
-def _find_labels(table: Table, reading: Reading) -> tuple[npt.NDArray[Any], int | None]:
+def _find_labels(table: Table, reading: Reading) -> tuple[AnyArray, int | None]:
     """The labels (None, NaN or an empty string where one is missing) and the column they come from, if any."""
-    target = reading.target
-    if target is None:
-        if _DEFAULT_LABELS in table.arrays:
-            return table.arrays[_DEFAULT_LABELS], None
-        raise ValueError(_no_target(table))
-    if target in table.arrays:
-        return table.arrays[target], None
-    place = table.find(target, "--target")
-    if place in table.texts:
-        return _parsed_labels(table.texts[place]), place
-    return whole(table.numbers(place)), place
+    if reading.target is None and LABELS not in table.arrays:
+        known = [*table.arrays, *(table.names if table.named else ())]
+        columns = f"there are {listed(known, 8)}" if known else f"{table.n_columns} columns without names"
+        raise ValueError(f"--target is missing: name the column of {table.source} with the labels ({columns}).")
+    labels, place = table.column(reading.target or LABELS, "--target")
+    return _parsed_labels(labels) if labels.dtype.kind == "O" else whole(labels), place
 
 
-def _no_target(table: Table) -> str:
-    if table.named and table.arrays:
-        return f"{table.source} has no labels 'y': name an array or a column with --target."
-    columns = f"its columns are {listed(table.names, 8)}" if table.named else f"{table.n_columns} columns without names"
-    return f"--target is missing: name the column of {table.source} with the labels ({columns})."
-
-
-def _parsed_labels(values: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
+def _parsed_labels(values: Texts) -> AnyArray:
     """Labels read as text: whole numbers, numbers or words, None where one is missing."""
-    present = np.array([value is not None for value in values.tolist()])
-    words = values[present].tolist()
-    if words and all(_WHOLE.fullmatch(word) for word in words):
-        labels = np.array([int(word) for word in words], dtype=np.int64)
-    else:
-        try:
-            labels = whole(np.array([parsed_number(word) for word in words]))
-        except ValueError:
-            labels = np.array(words, dtype=np.str_)
-    if present.all():
-        return labels
-    filled = np.full(values.size, None, dtype=object)
-    filled[present] = labels.tolist()
-    return filled
+    words = values.tolist()
+    known = {word: int(word) if _WHOLE.fullmatch(word) else parsed_number(word) for word in {*words} - {None}}
+    return np.array(words) if None in known.values() else whole(np.array([known.get(word) for word in words]))
 
 
-def is_missing(labels: npt.NDArray[Any]) -> BoolArray:
-    """Where a label or weight is missing."""
-    if labels.dtype.kind == "O":
-        return np.array([label is None or label != label for label in labels.tolist()], dtype=np.bool_)
-    return np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(labels.size, dtype=np.bool_)
-
-
-def _find_weights(
-    table: Table, reading: Reading, target: int | None
-) -> tuple[npt.NDArray[np.float64] | None, int | None]:
+def _find_weights(table: Table, reading: Reading, target: int | None) -> tuple[FloatArray | None, int | None]:
     if reading.weights is None:
         return None, None
-    if reading.weights in table.arrays:
-        return np.asarray(table.arrays[reading.weights], dtype=np.float64), None
-    place = table.find(reading.weights, "--weights")
-    if place == target:
+    weights, place = table.column(reading.weights, "--weights")
+    if place is not None and place == target:
         raise ValueError(f"--weights and --target are both {table.names[place]!r}, but must be two columns.")
-    if place in table.texts:
+    if weights.dtype.kind not in "biuf":
         raise ValueError(f"--weights is {reading.weights!r}, but that column holds text: numbers >= 0 are needed.")
-    weights = np.asarray(table.numbers(place), dtype=np.float64)
     negative = weights[weights < 0.0]
     if negative.size:
         raise ValueError(
             f"--weights is {reading.weights!r}, but that column has the negative value {negative[0]:g}: numbers >= 0 "
             "are needed."
         )
-    return weights, place
+    return np.asarray(weights, dtype=np.float64), place
 
 
 # --- features
@@ -184,76 +167,72 @@ def _make_inputs(table: Table, reading: Reading, used: Sequence[int]) -> tuple[l
     if textual and not reading.one_hot:
         columns = ",".join(table.names[j] for j in textual[:5])
         raise ValueError(
-            f"{table.source} has text in {examples(table, textual)}: turn categories into numbers with --one-hot, or "
+            f"{table.source} has text in {table.example(textual)}: turn categories into numbers with --one-hot, or "
             f"leave columns out, as in --exclude {columns!r}."
         )
     inputs: list[Input] = []
     categories: dict[str, list[str]] = {}
     for j in used:
         if j in table.texts:
-            categories[table.names[j]], indicators = _indicators(table, j, reading)
-            inputs += indicators
+            categories[table.names[j]] = found = _categories(table, j)
+            shown = found[1:] if len(found) == 2 else found  # the first of two would say the same again
+            inputs += [Input(table.names[j], j, category) for category in shown]
         else:
             inputs.append(Input(table.names[j], j))
     return inputs, categories
 
 
-def _indicators(table: Table, j: int, reading: Reading) -> tuple[list[str], list[Input]]:
-    """One feature per category, or only the second of two, since the first would say the same again."""
+def _categories(table: Table, j: int) -> list[str]:
+    """The different texts of a column, unless there are too many."""
     name = table.names[j]
     present = [value for value in table.texts[j].tolist() if value is not None]
     if not present:
-        raise ValueError(
-            f"{table.source} has no value at all in column {name!r}: leave it out with --exclude {name!r}."
-        )
+        raise _without_values(table, [name])
     categories = sorted(set(present))
     if len(categories) > max(_MANY, len(present) // 2):
         raise ValueError(
             f"{table.source} has {len(categories):,} different texts in column {name!r}, too many to be categories: "
             f"leave it out with --exclude {name!r}."
         )
-    fill = categories[most_frequent(coded(table.texts[j], categories))] if reading.impute else None
-    shown = categories[1:] if len(categories) == 2 else categories
-    return categories, [Input(name, j, category, fill) for category in shown]
+    return categories
+
+
+def _without_values(table: Table, names: Sequence[str]) -> ValueError:
+    advice = f"leave it out with --exclude {','.join(names[:5])!r}"
+    return ValueError(f"{table.source} has no value at all in {quoted_columns(names)}: {advice}.")
 
 
 # --- gaps
 
 
-def _without_gaps(
-    table: Table, encoding: Encoding, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None
-) -> Prepared:
+def _without_gaps(table: Table, encoding: Encoding, labels: AnyArray, weights: FloatArray | None) -> Prepared:
     """Fill or drop what is missing, or say what could be done."""
     reading = encoding.reading
-    matrix, missing = encoding.apply(table)
+    matrix, gone = encoding.apply(table, allow_gaps=reading.impute is not None)
     notes = list(table.notes)
     gaps: Gaps | None = None
     if reading.impute and not sparse.issparse(matrix):
         encoding, matrix, gaps = _filled(table, encoding, matrix)
-        missing = np.zeros(table.n_rows, dtype=np.bool_)
+        gone = np.zeros(table.n_rows, dtype=np.bool_)
         if gaps:
             notes.append(f"Filled {count(len(gaps), 'missing value')} (--impute {reading.impute}).")
-    elif missing.any() and not reading.drop_missing:
-        raise ValueError(_gaps_sentence(table, encoding, matrix))
-    missing = missing | _rows_without(table, reading, "target", labels)
+    gone = gone | _rows_without(table, reading, "target", labels)
     if weights is not None:
-        missing = missing | _rows_without(table, reading, "weight", weights)
-    if missing.any():
-        if missing.all():
+        gone = gone | _rows_without(table, reading, "weight", weights)
+    if gone.any():
+        if gone.all():
             raise ValueError(f"{table.source} has no row without missing values, so --drop-missing leaves nothing.")
-        notes.append(
-            f"Left out {missing.sum():,} of {count(table.n_rows, 'row')} with missing values (--drop-missing)."
-        )
-        matrix, labels = matrix[~missing], labels[~missing]
-        weights = None if weights is None else weights[~missing]
-        gaps = None if gaps is None else gaps.among(~missing)
+        notes.append(f"Left out {gone.sum():,} of {count(table.n_rows, 'row')} with missing values (--drop-missing).")
+        matrix, labels = matrix[~gone], labels[~gone]
+        weights = None if weights is None else weights[~gone]
+        gaps = None if gaps is None else gaps.among(~gone)
     _refuse_infinity(table, encoding, matrix)
-    return Prepared(matrix, _settled(labels), weights, encoding, tuple(notes), gaps or None)
+    return Prepared(table, matrix, _settled(labels), weights, encoding, tuple(notes), gaps or None)
 
 
-def _rows_without(table: Table, reading: Reading, what: str, values: npt.NDArray[Any]) -> BoolArray:
+def _rows_without(table: Table, reading: Reading, what: str, values: AnyArray) -> BoolArray:
     """Rows without a target or weight, if they may be dropped."""
-    gone = is_missing(values)
+    gone = missing(values)
     if gone.any() and not reading.drop_missing:
         raise ValueError(
             f"{table.source} has {count(int(gone.sum()), 'row')} without a {what}: leave such rows out with "
@@ -262,61 +241,31 @@ def _rows_without(table: Table, reading: Reading, what: str, values: npt.NDArray
     return gone
 
 
-def _settled(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _settled(labels: AnyArray) -> AnyArray:
     """Labels in a type of their own, now that none is missing."""
-    return np.array(labels.tolist()) if labels.dtype.kind == "O" else whole(labels)
+    return whole(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
 
 
-def _filled(table: Table, encoding: Encoding, matrix: Any) -> tuple[Encoding, Any, Gaps]:
+def _filled(table: Table, encoding: Encoding, matrix: AnyArray) -> tuple[Encoding, FloatArray, Gaps]:
     """Medians in place of gaps; the encoding keeps those of all columns, since new data may have other gaps."""
-    empty = [encoding.inputs[j].column for j in columns_with_gaps(matrix) if np.isnan(matrix[:, j]).all()]
+    empty = [encoding.inputs[j].column for j in columns_with(np.isnan, matrix) if np.isnan(matrix[:, j]).all()]
     if empty:
-        raise ValueError(
-            f"{table.source} has no value at all in column {listed(empty)}: leave it out with --exclude {empty[0]!r}."
-        )
-    found = medians(matrix)
+        raise _without_values(table, empty)
+    categorical = {source.position for source in encoding.inputs if source.category is not None}
+    common = {place: most_frequent(table.texts[place]) for place in categorical}
     inputs = tuple(
-        replace(source, fill=float(found[j])) if source.category is None else source
-        for j, source in enumerate(encoding.inputs)
+        replace(source, fill=common.get(source.position, median))
+        for source, median in zip(encoding.inputs, medians(matrix).tolist(), strict=True)
     )
-    fills = [source.fill if source.category is None else source.fill == source.category for source in inputs]
-    gaps = Gaps(sparse.csr_array(np.isnan(matrix)), _category_gaps(table, encoding), np.array(fills, dtype=np.float64))
+    gaps = Gaps.found(matrix, inputs, table.texts)
     return replace(encoding, inputs=inputs), gaps.fill(np.array(matrix, dtype=np.float64)), gaps
 
 
-def _category_gaps(table: Table, encoding: Encoding) -> tuple[CategoryGaps, ...]:
-    """The columns of categories with gaps."""
-    features: dict[int, list[int]] = {}
-    for j, source in enumerate(encoding.inputs):
-        if source.category is not None:
-            features.setdefault(source.position, []).append(j)
-    found = []
-    for place, indicators in features.items():
-        categories = encoding.categories[table.names[place]]
-        shown = coded([encoding.inputs[j].category for j in indicators], categories)
-        found.append(CategoryGaps(np.array(indicators), shown, coded(table.texts[place], categories)))
-    return tuple(column for column in found if column.missing.any())
-
-
-def _gaps_sentence(table: Table, encoding: Encoding, matrix: Any) -> str:
-    gaps = columns_with_gaps(matrix)
-    columns = list(dict.fromkeys(encoding.inputs[j].column for j in gaps))
-    rows = int(np.isnan(matrix[:, gaps]).any(axis=1).sum())
-    return (
-        f"{table.source} has missing values in {count(rows, 'row')}, column{'' if len(columns) == 1 else 's'} "
-        f"{listed(columns)}: fill them with --impute median, leave those rows out with --drop-missing, or leave "
-        "columns out with --exclude."
-    )
-
-
 def _refuse_infinity(table: Table, encoding: Encoding, matrix: Any) -> None:
-    if sparse.issparse(matrix) or matrix.dtype.kind != "f":
-        return
-    with np.errstate(invalid="ignore", over="ignore"):
-        suspects = np.flatnonzero(~np.isfinite(matrix.sum(axis=0)))
-    columns = [encoding.inputs[int(j)].column for j in suspects if np.isinf(matrix[:, j]).any()]
+    columns = [] if sparse.issparse(matrix) else columns_with(np.isinf, matrix)
     if columns:
         raise ValueError(
-            f"{table.source} has infinite or far too large numbers in column{'' if len(columns) == 1 else 's'} "
-            f"{listed(columns)}: correct them, or leave columns out with --exclude."
+            f"{table.source} has infinite or far too large numbers in "
+            f"{quoted_columns([encoding.inputs[j].column for j in columns])}: correct them, or leave columns out with "
+            "--exclude."
         )

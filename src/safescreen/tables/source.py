@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -20,7 +21,6 @@ STANDARD_INPUT = "-"
 FORMATS = "CSV, TSV, Parquet, Arrow, Feather, .npz and SVMlight files (also compressed by gzip, bzip2 or xz)"
 
 _COMPRESSIONS: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ\x00", lzma))
-_COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz")
 _TABLES = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"PK\x03\x04": "npz"}
 _NO_TABLES: dict[str, tuple[bytes, ...]] = {
     "a single NumPy array: save X and y together with numpy.savez": (b"\x93NUMPY",),
@@ -30,6 +30,8 @@ _NO_TABLES: dict[str, tuple[bytes, ...]] = {
     "a web page or XML: save it as CSV": (b"<!doctype", b"<html", b"<?xml"),
     "an ARFF file: save it as CSV": (b"@relation", b"%"),
 }
+_SVMLIGHT_SUFFIXES = (".svm", ".svmlight", ".libsvm")
+_SVMLIGHT_LINE = re.compile(r"\s*[-+\w.]+(\s+qid:\d+)?(\s+\d+:[^\s,;]+)+\s*(#.*)?$")
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 _HEAD = 65536
 
@@ -51,10 +53,8 @@ class Source:
     @property
     def suffix(self) -> str:
         """The last part of the name that says something about the format, in lower case."""
-        suffixes = [suffix.lower() for suffix in Path(self.path).suffixes]
-        while suffixes and suffixes[-1] in _COMPRESSED_SUFFIXES:
-            suffixes.pop()
-        return suffixes[-1] if suffixes else ""
+        path = Path(self.path.lower())
+        return (path.with_suffix("") if path.suffix in (".gz", ".bz2", ".xz") else path).suffix
 
     @cached_property
     def head(self) -> bytes:
@@ -83,26 +83,29 @@ class Source:
 
 
 def kind_of(source: Source) -> str:
-    """The format by content rather than by name: ``"text"``, ``"npz"``, ``"parquet"`` or ``"arrow"``."""
+    """The format: ``"text"``, ``"svmlight"``, ``"npz"``, ``"parquet"`` or ``"arrow"``, told by content if possible."""
     head = source.head
     if not head.strip():
         raise ValueError(f"{source.name} is empty, but rows with a target and features are needed.")
-    for magic, kind in _TABLES.items():
-        if head.startswith(magic):
-            return kind
-    _refuse_others(source, head)
-    return "text"
-
-
-def _refuse_others(source: Source, head: bytes) -> None:
-    """Say what a file is that is no table, where its content tells."""
-    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:16].lower()
-    other = next(
-        (what for what, magic in _NO_TABLES.items() if head.startswith(magic) or start.startswith(magic)), None
-    )
-    if other is None and source.suffix in (".parquet", ".pq", ".feather", ".arrow", ".npz"):
-        other = f"no {source.suffix} file at all, or it is damaged"
-    if other is None and b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        other = "a binary file of an unknown kind"
-    if other is not None:
+    kind = next((kind for magic, kind in _TABLES.items() if head.startswith(magic)), None)
+    if kind is not None:
+        return kind
+    other = _other_kind(source)
+    if other:
         raise ValueError(f"{source.name} is {other}; {FORMATS} can be read.")
+    lines = head.decode("utf-8", errors="replace").splitlines()
+    first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
+    return "svmlight" if source.suffix in _SVMLIGHT_SUFFIXES or _SVMLIGHT_LINE.match(first) else "text"
+
+
+def _other_kind(source: Source) -> str:
+    """What a file is that is no table, where its content tells."""
+    head = source.head
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:16].lower()
+    for what, magic in _NO_TABLES.items():
+        if head.startswith(magic) or start.startswith(magic):
+            return what
+    if source.suffix in (".parquet", ".pq", ".feather", ".arrow", ".npz"):
+        return f"no {source.suffix} file at all, or it is damaged"
+    binary = b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return "a binary file of an unknown kind" if binary else ""

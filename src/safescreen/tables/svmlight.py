@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Any
 
-from safescreen.tables.layout import is_number
+from safescreen.tables.layout import parsed_number
 from safescreen.tables.source import Source
-from safescreen.tables.table import Table, default_names, whole
+from safescreen.tables.table import LABELS, Table, default_names, whole
 
-LABELS = "y"
-SUFFIXES = (".svm", ".svmlight", ".libsvm")
-
-_FIRST_LINE = re.compile(r"\s*[-+\w.]+(\s+qid:\d+)?(\s+\d+:[^\s,;]+)+\s*(#.*)?$")
 _MOST_COLUMNS = 20_000_000  # beyond that, an index is a mistake, and the names alone would fill the memory
-
-
-def looks_like_svmlight(source: Source) -> bool:
-    """Whether the name or the first line says so."""
-    if source.suffix in SUFFIXES:
-        return True
-    lines = source.head.decode("utf-8", errors="replace").splitlines()
-    first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
-    return _FIRST_LINE.match(first) is not None
 
 
 def read_svmlight(source: Source, first_index: int | None = None) -> Table:
     """Read a sparse matrix and its labels; the first column is called 0 if the file has that index anywhere, else 1."""
     from scipy import sparse
+    from sklearn.datasets import load_svmlight_file
 
-    entries, labels = _load(source)
+    try:
+        with source.open() as stream:
+            entries, labels = load_svmlight_file(stream, zero_based=True)
+    except (OverflowError, ValueError) as error:
+        raise _wrong_line(source, str(error)) from None
     if labels.size == 0:
         raise ValueError(f"{source.name} is empty, but rows with a label and features are needed.")
     smallest, largest = (int(entries.indices.min()), int(entries.indices.max())) if entries.nnz else (1, 1)
@@ -45,20 +35,6 @@ def read_svmlight(source: Source, first_index: int | None = None) -> Table:
     matrix = sparse.csr_array(shifted, shape=(labels.size, width))
     names = default_names(width, first_index)
     return Table(source.name, names, False, matrix, arrays={LABELS: whole(labels)}, first_index=first_index)
-
-
-def _load(source: Source) -> tuple[Any, Any]:
-    """The matrix with the indices of the file, and the labels."""
-    from sklearn.datasets import load_svmlight_file
-
-    try:
-        with source.open() as stream:
-            matrix, labels = load_svmlight_file(stream, zero_based=True)
-    except OverflowError:
-        raise _wrong_line(source, "an index is too large") from None
-    except ValueError as error:
-        raise _wrong_line(source, str(error)) from None
-    return matrix, labels
 
 
 def _wrong_line(source: Source, reason: str) -> ValueError:
@@ -84,6 +60,6 @@ def _mistake(words: Sequence[str]) -> str:
         if int(index) <= previous:
             return f"the index {index} follows {previous}, but indices must increase"
         previous = int(index)
-        if not is_number(value):
+        if parsed_number(value) is None:
             return f"{value!r} is not a number"
-    return "" if is_number(label) else f"{label!r} is not a number"
+    return f"{label!r} is not a number" if parsed_number(label) is None else ""

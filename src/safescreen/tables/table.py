@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +13,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from safescreen.text import count, nearest
+from safescreen.arrays import AnyArray, BoolArray, FloatArray
+from safescreen.text import count, listed, nearest
 
-FloatArray = npt.NDArray[np.float64]
 Texts = npt.NDArray[np.object_]
+
+LABELS = "y"
+"""The array with the labels where nobody says otherwise."""
 
 _INDEX = re.compile(r"[+-]?\d+")
 
@@ -29,9 +33,16 @@ class Table:
     named: bool  # whether the names come from the file
     matrix: Any  # dense or sparse, NaN where a number is missing; columns of text are NaN throughout
     texts: dict[int, Texts] = field(default_factory=dict)  # by position, None where a value is missing
-    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)  # one entry per row each, such as labels ``y``
+    arrays: dict[str, AnyArray] = field(default_factory=dict)  # one entry per row each, such as labels ``y``
     first_index: int | None = None  # of a format that numbers its columns, so that a file need not reach the last one
     notes: tuple[str, ...] = ()  # what a user should know about the reading
+
+    def __post_init__(self) -> None:
+        twice = [name for name, times in Counter(self.names).items() if times > 1]
+        if twice:
+            raise ValueError(f"{self.source} has more than one column named {listed(twice)}: rename them.")
+        if self.n_rows == 0:
+            raise ValueError(f"{self.source} has {'a header' if self.named else 'columns'} but no rows of data.")
 
     @property
     def n_rows(self) -> int:
@@ -43,10 +54,15 @@ class Table:
         """Number of columns."""
         return int(self.matrix.shape[1])
 
-    def numbers(self, place: int) -> npt.NDArray[Any]:
-        """One column of numbers."""
+    def column(self, wanted: str, option: str) -> tuple[AnyArray, int | None]:
+        """The values of an array, or of a column given by name or by index, and the position of the latter."""
+        if wanted in self.arrays:
+            return self.arrays[wanted], None
+        place = self.find(wanted, option)
+        if place in self.texts:
+            return self.texts[place], place
         column = self.matrix[:, [place]]
-        return np.asarray(column.toarray() if sparse.issparse(column) else column).ravel()
+        return np.asarray(column.toarray() if sparse.issparse(column) else column).ravel(), place
 
     def find(self, wanted: str, option: str) -> int:
         """The position of a column given by name or by index, negative ones counting from the end."""
@@ -64,6 +80,12 @@ class Table:
             absent = f"column names: give an index from 0 to {self.n_columns - 1}, or -1 for the last column."
         raise ValueError(f"{option} is {wanted!r}, but {self.source} has no {absent}")
 
+    def example(self, places: Sequence[int]) -> str:
+        """Columns of text, with one of their texts."""
+        names = list(dict.fromkeys(self.names[place] for place in places))
+        text = next((value for value in self.texts[places[0]].tolist() if value is not None), "")
+        return f"{quoted_columns(names)} (such as {reprlib.repr(text)})"
+
 
 def position(wanted: str, names: Sequence[str], n_columns: int) -> int | None:
     """Where the column with a name or an index is, negative ones counting from the end; None if there is none."""
@@ -72,11 +94,6 @@ def position(wanted: str, names: Sequence[str], n_columns: int) -> int | None:
     if _INDEX.fullmatch(wanted) and -n_columns <= int(wanted) < n_columns:
         return int(wanted) % n_columns
     return None
-
-
-def duplicates(names: Sequence[str]) -> list[str]:
-    """Names that more than one column has."""
-    return [name for name, times in Counter(names).items() if times > 1]
 
 
 def default_names(n_columns: int, first: int = 0) -> list[str]:
@@ -93,7 +110,26 @@ def spread(numbers: FloatArray, textual: Sequence[int]) -> FloatArray:
     return matrix
 
 
-def whole(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def quoted_columns(names: Sequence[str]) -> str:
+    """A few names, for messages."""
+    return f"{'column' if len(names) == 1 else 'columns'} {listed(names)}"
+
+
+def missing(values: AnyArray) -> BoolArray:
+    """Where a text, label or weight is missing: None or NaN."""
+    return np.array([value is None or value != value for value in values.tolist()], dtype=np.bool_)
+
+
+def columns_with(test: Callable[[AnyArray], BoolArray], matrix: AnyArray) -> list[int]:
+    """Columns with NaN or infinity, whichever the test finds; sums say where to look, without a mask of the matrix."""
+    if matrix.dtype.kind != "f":
+        return []
+    with np.errstate(invalid="ignore", over="ignore"):
+        suspects = np.flatnonzero(~np.isfinite(matrix.sum(axis=0)))
+    return [int(j) for j in suspects if test(matrix[:, j]).any()]
+
+
+def whole(values: AnyArray) -> AnyArray:
     """Whole numbers as integers, so that labels look as they did in the file."""
     if values.dtype.kind != "f" or not np.isfinite(values).all() or (values != np.floor(values)).any():
         return values

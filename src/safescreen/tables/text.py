@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
+from safescreen.arrays import FloatArray
 from safescreen.tables.layout import MISSING, Layout, find_layout, parsed_number, refuse_ragged, text_lines
 from safescreen.tables.source import Source
-from safescreen.tables.table import FloatArray, Table, Texts, default_names, spread
+from safescreen.tables.table import Table, Texts, default_names, position, spread
 
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 _EXACT_BY_DEFAULT = (3, 1)  # pandas from then on warns about asking for exact numbers, earlier ones need to be asked
@@ -20,37 +19,14 @@ _EXACT_BY_DEFAULT = (3, 1)  # pandas from then on warns about asking for exact n
 
 def read_text(source: Source, header: bool | None = None, labels: Collection[str] = ()) -> Table:
     """Read a delimited text file; `labels` are columns kept as text, since what they mean is not a quantity."""
-    with _clear_errors(source):
-        layout = find_layout(source, header)
-        kept = layout.positions(labels)
-        frame = _read_frame(source, layout, kept)
-        if huge := _huge_integers(frame):
-            frame = _read_frame(source, layout, kept | huge)
-    if frame.shape[0] == 0:
-        raise ValueError(f"{source.name} has a header but no rows of data.")
+    layout = find_layout(source, header)
+    places = (position(column, layout.names or (), layout.n_columns) for column in labels)
+    kept = {place for place in places if place is not None}  # who needs the others will say so
+    frame = _read_frame(source, layout, kept)
+    if huge := _huge_integers(frame):
+        frame = _read_frame(source, layout, kept | huge)
     matrix, texts = _columns(frame, kept)
     return _named_table(source, layout, matrix, texts)
-
-
-def read_names(source: Source) -> list[str]:
-    """The column names alone, for those who cannot wait for the rest."""
-    with _clear_errors(source):
-        return find_layout(source, None).names or []
-
-
-@contextmanager
-def _clear_errors(source: Source) -> Iterator[None]:
-    """Encoding and quoting errors as sentences."""
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        wrong = error.object[error.start]
-        raise ValueError(
-            f"{source.name} is not UTF-8 text (it has the byte 0x{wrong:02x}): save it as UTF-8, or convert it with "
-            "iconv."
-        ) from None
-    except csv.Error as error:
-        raise ValueError(f"{source.name} cannot be read as delimited text ({error}).") from None
 
 
 def _read_frame(source: Source, layout: Layout, textual: set[int]) -> Any:
@@ -123,38 +99,25 @@ def _field(value: Any) -> str | None:
 def _numbers(fields: Sequence[str | None]) -> FloatArray | None:
     """Numbers that pandas leaves alone: true and false, huge ones, odd white space; None if there is anything else."""
     words = {field for field in fields if field is not None}
-    if all(word.lower() in _BOOLEANS for word in words):
-        known = {word: _BOOLEANS[word.lower()] for word in words}
-    else:
-        try:
-            known = {word: parsed_number(word) for word in words}
-        except ValueError:
-            return None
-    return np.array([np.nan if field is None else known[field] for field in fields])
+    known: dict[str | None, float | None] = {word: _BOOLEANS.get(word.lower()) for word in words}
+    if None in known.values():
+        known = {word: parsed_number(word) for word in words}
+    return None if None in known.values() else np.array([known.get(field, np.nan) for field in fields])
 
 
 def _named_table(source: Source, layout: Layout, matrix: FloatArray, texts: dict[int, Texts]) -> Table:
-    """The table with the names of the file, without the columns that are none."""
+    """The table with the names of the file, without the columns that have none and are no feature anybody means."""
     if layout.names is None:
         return Table(source.name, default_names(layout.n_columns), False, matrix, texts)
-    notes: list[str] = []
-    used = [j for j, name in enumerate(layout.names) if name or not _is_filler(j, matrix, texts, notes)]
+    unnamed = [j for j, name in enumerate(layout.names) if not name]
+    fillers = {j for j in unnamed if j not in texts and np.isnan(matrix[:, j]).all()}
+    notes: tuple[str, ...] = ()
+    if 0 in {*unnamed} - fillers and (0 in texts or (np.diff(matrix[:, 0]) == 1.0).all()):
+        fillers.add(0)
+        notes = ("The first column has no name and is taken as row names.",)
+    used = [j for j in range(layout.n_columns) if j not in fillers]
     names = [layout.names[j] or f"x{j}" for j in used]
-    if len(used) < layout.n_columns:
+    if fillers:
         texts = {place: texts[j] for place, j in enumerate(used) if j in texts}
         matrix = matrix[:, used]
-    return Table(source.name, names, True, matrix, texts, notes=tuple(notes))
-
-
-def _is_filler(j: int, matrix: FloatArray, texts: dict[int, Texts], notes: list[str]) -> bool:
-    """Whether a column without a name is a row number, a row name or nothing: no feature anybody means."""
-    if j in texts:
-        row_names = j == 0
-    else:
-        values = matrix[:, j]
-        if np.isnan(values).all():
-            return True
-        row_names = j == 0 and bool((np.diff(values) == 1.0).all())
-    if row_names:
-        notes.append("The first column has no name and is taken as row names.")
-    return row_names
+    return Table(source.name, names, True, matrix, texts, notes=notes)

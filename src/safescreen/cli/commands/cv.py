@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -13,7 +12,7 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, without
-from safescreen.cli.options import CandidateOptions, DataOptions, OutputOptions, SearchOptions
+from safescreen.cli.options import DataOptions, OutputOptions, RangeOptions, SearchOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
 from safescreen.cli.output.show import make_console, make_table, show_notes
 from safescreen.cli.ranges import clipped, parse_candidates
@@ -21,7 +20,7 @@ from safescreen.status import Status
 from safescreen.text import nearest
 
 if TYPE_CHECKING:
-    from safescreen.cli.inputs import Loaded
+    from safescreen.tables import Prepared
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class ValidationOptions:
     ] = False
     n_jobs: Annotated[int, typer.Option("--jobs", help="Folds at the same time.")] = 1
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse what cross-validation would refuse, before any file is read."""
         from sklearn.metrics import get_scorer_names
 
@@ -58,7 +57,7 @@ class ValidationOptions:
 @expand
 def cv(
     source: Annotated[DataOptions, without("test")],
-    terms: Annotated[CandidateOptions, without("include")],
+    terms: Annotated[RangeOptions, without("include")],
     validation: ValidationOptions,
     search: Annotated[SearchOptions, without("node_limit", "screening")],
     outputs: Annotated[OutputOptions, without("proof")],
@@ -71,28 +70,24 @@ def cv(
     from safescreen.cli.output.results import Result
 
     candidates = parse_candidates(terms)
-    search.check()
-    validation.check()
     check_outputs(outputs, source.data)
-    loaded = load(source.data, source.reading())
-    candidates, clipping = clipped(candidates, len(loaded.data.encoding.inputs))
+    candidates, data = clipped(candidates, load(source.data, source.reading()))
     fixed = {name: values[0] for name, values in candidates.items() if len(values) == 1}
-    notes = [*loaded.data.notes, *clipping]
     console = make_console(outputs.silent)
-    show_notes(console, notes)
+    show_notes(console, data.notes)
     chooser = ss.L0LogisticRegressionCV(
         **{**terms.asdict(), **candidates, **fixed},
         **validation.asdict(),
         **vars(search),
-        make_parts=None if loaded.data.gaps is None else loaded.data.gaps.refill,
+        make_parts=None if data.gaps is None else data.gaps.refill,
         refit=False,
     )
-    shortfall = _cross_validate(chooser, loaded, outputs.quiet)
+    shortfall = _cross_validate(chooser, data, outputs.quiet)
     best = {"k": None, "mu": None, **fixed, **chooser.best_params_}
-    problem = make_problem(loaded, {**terms.asdict(), **best})
+    problem = make_problem(data, {**terms.asdict(), **best})
     solution = ss.solve(problem, **vars(search), progress=not outputs.quiet)
     chooser.adopt(solution)
-    result = Result(loaded, solution)
+    result = Result(data, solution)
     rows = _rows(chooser)
     _show(console, chooser, validation.scoring)
     result.show(console)
@@ -104,18 +99,16 @@ def cv(
         model=lambda path: result.write_model(path, vars(search)),
         output=lambda path: write_records(path, rows),
         plot=lambda path: write_plot(path, ss.CVDisplay.from_estimator, chooser),
-        report=lambda path: ss.report(chooser, path, title=loaded.title),
+        report=lambda path: ss.report(chooser, path, title=data.title),
     )
     if outputs.json:
-        print_json({"best": best, "candidates": rows, "model": result.document(), "notes": notes})
+        print_json({"best": best, "candidates": rows, "model": result.document(), "notes": data.notes})
     finish(proved=not shortfall and solution.status == Status.OPTIMAL)
 
 
-def _cross_validate(chooser: ss.L0LogisticRegressionCV, loaded: Loaded, quiet: bool) -> str:
+def _cross_validate(chooser: ss.L0LogisticRegressionCV, data: Prepared, quiet: bool) -> str:
     """Score all candidates; returns what to say about searches that ended early."""
-    data = loaded.data
-    errors = make_console(quiet, stderr=True)
-    busy = errors.status("cross-validating") if errors.is_terminal and not quiet else contextlib.nullcontext()
+    busy = make_console(quiet, stderr=True).status("cross-validating")  # seen by nobody but a terminal
     with busy, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         chooser.fit(data.X, data.y, sample_weight=data.weights)

@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 import safescreen as ss
 from safescreen.cli.output.files import check_files
-from safescreen.cli.output.show import grid, result_rows, screening_line
+from safescreen.cli.output.show import features_table, grid, result_rows, screening_line
 from safescreen.files import write_whole
 
 
@@ -21,6 +20,8 @@ def demo(
     svg: Annotated[Path | None, typer.Option(help="Save what is shown as a picture, too.")] = None,
 ) -> None:
     """Screen and solve an embedded real data set, and show what is proved."""
+    from safescreen.cli.output.results import chosen_features
+
     check_files({} if svg is None else {"svg": svg})
     X, y, names = ss.datasets.load_breast_cancer_interactions()
     problem = ss.Problem(X, y, k=k, gamma=gamma, feature_names=names)
@@ -30,21 +31,8 @@ def demo(
     console.print(f"Standardised, with intercept, at most k={problem.k} features, gamma={problem.gamma:g}")
     console.print(screening_line(ss.screen(problem)))
     solution = ss.solve(problem, rel_gap=1e-4)
-    console.print(_feature_table(problem, solution))
+    console.print(features_table(chosen_features(solution), solution.intercept))
     console.print(grid({"status": solution.status, **result_rows(solution)}))
     if svg is not None:
         with write_whole(svg) as temporary:
             console.save_svg(str(temporary), title="safescreen demo")
-
-
-def _feature_table(problem: ss.Problem, solution: ss.Solution) -> Table:
-    """The chosen features, in the data's units and per standard deviation."""
-    table = Table(title="Chosen features", title_justify="left")
-    table.add_column("feature", overflow="fold")
-    table.add_column("coefficient", justify="right", no_wrap=True)
-    table.add_column("per std. dev.", justify="right", no_wrap=True)
-    for j, name in zip(solution.support, problem.names(solution.support), strict=True):
-        coefficient = solution.coef[j]
-        table.add_row(name, f"{coefficient:.4g}", f"{coefficient * problem.design.scales[j]:+.4f}")
-    table.add_row("intercept", f"{solution.intercept:.4g}", "")
-    return table

@@ -28,29 +28,27 @@ def fit(
     from safescreen.cli.inputs import load, load_test, make_problem
     from safescreen.cli.output.results import Result
 
-    terms.check()
-    search.check()
     check_outputs(outputs, source.data, source.test)
-    loaded = load(source.data, source.reading(), terms.include)
-    problem = make_problem(loaded, terms.asdict())
-    held_out = load_test(source.test, loaded)
+    data = load(source.data, source.reading(), terms.include)
+    problem = make_problem(data, terms.asdict())
+    held_out = load_test(source.test, data)
     console = make_console(outputs.silent)
-    introduce(console, loaded, problem)
+    introduce(console, data, problem)
     solution = ss.solve(problem, **vars(search), progress=not outputs.quiet, proof=outputs.proof)
-    result = Result(loaded, solution, held_out)
+    result = Result(data, solution, held_out)
     result.show(console)
     write_files(
         console,
         outputs,
         model=lambda path: result.write_model(path, vars(search)),
-        report=lambda path: ss.report(solution, path, test=held_out, proof=outputs.proof, title=loaded.title),
+        report=lambda path: ss.report(solution, path, test=held_out, proof=outputs.proof, title=data.title),
     )
     if outputs.proof is not None:
         command = plain(_check_command(source, outputs))
         console.print(f"[dim]Check the proof with[/dim] {command}", soft_wrap=True)
     if outputs.json:
         files = {name: getattr(outputs, name) for name in ("model", "proof", "report")}
-        print_json({"data": source.data, **result.document(), "files": files, "notes": loaded.data.notes})
+        print_json({"data": source.data, **result.document(), "files": files, "notes": data.notes})
     finish(proved=solution.status == Status.OPTIMAL)
 
 

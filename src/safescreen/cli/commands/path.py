@@ -34,18 +34,15 @@ def path(
     from safescreen.cli.output.results import Result
 
     varying, fixed = parse_path(terms)
-    search.check()
     check_outputs(outputs, source.data, source.test)
-    loaded = load(source.data, source.reading(), terms.include)
-    varying, clipping = clipped(varying, len(loaded.data.encoding.inputs))
+    varying, data = clipped(varying, load(source.data, source.reading(), terms.include))
     [(name, values)] = varying.items()
-    notes = [*loaded.data.notes, *clipping]
-    held_out = load_test(source.test, loaded)
-    problem = make_problem(loaded, {**terms.asdict(), **fixed, name: values[0]})
+    held_out = load_test(source.test, data)
+    problem = make_problem(data, {**terms.asdict(), **fixed, name: values[0]})
     console = make_console(outputs.silent)
-    introduce(console, loaded, problem, notes, varying=name)
+    introduce(console, data, problem, varying=name)
     found = ss.l0_path(problem, **{**vars(search), **varying}, progress=not outputs.quiet)
-    results = [Result(loaded, solution, held_out) for solution in found]
+    results = [Result(data, solution, held_out) for solution in found]
     rows = _rows(found, results)
     _show(console, found, results)
     write_files(
@@ -53,10 +50,10 @@ def path(
         outputs,
         output=lambda path: write_records(path, rows),
         plot=lambda path: write_plot(path, ss.PathDisplay.from_path, found),
-        report=lambda path: ss.report(found, path, test=held_out, title=loaded.title),
+        report=lambda path: ss.report(found, path, test=held_out, title=data.title),
     )
     if outputs.json:
-        print_json({"parameter": name, "points": rows, "notes": notes})
+        print_json({"parameter": name, "points": rows, "notes": data.notes})
     finish(proved=all(status == Status.OPTIMAL for status in found.statuses))
 
 

@@ -58,12 +58,6 @@ def _log_odds(record: Record, encoding: Encoding, table: Table) -> tuple[FloatAr
     from safescreen.prediction import linear_predictor
 
     X, missing = encoding.apply(table)
-    if missing.any() and not encoding.reading.drop_missing:
-        gaps = [source.column for j, source in enumerate(encoding.inputs) if np.isnan(X[:, j]).any()]
-        raise ValueError(
-            f"{table.source} has missing values in {int(missing.sum())} row(s), column {gaps[0]!r}: fill them, or fit "
-            "the model with --impute median."
-        )
     with np.errstate(invalid="ignore"):
         log_odds = linear_predictor(X, record.coefficients, record.intercept)
     if not np.isfinite(log_odds[~missing]).all():

@@ -34,12 +34,11 @@ def screen(
     """Prove which features are in no, and which in every optimal model."""
     from safescreen.cli.inputs import load, make_problem
 
-    terms.check()
     check_outputs(outputs, source.data)
-    loaded = load(source.data, source.reading(), terms.include)
-    problem = make_problem(loaded, terms.asdict())
+    data = load(source.data, source.reading(), terms.include)
+    problem = make_problem(data, terms.asdict())
     console = make_console(outputs.silent)
-    introduce(console, loaded, problem)
+    introduce(console, data, problem)
     screening = ss.screen(problem)
     rows = _rows(problem, screening)
     console.print(screening_line(screening))
@@ -48,7 +47,7 @@ def screen(
         _show(console, rows, top)
     write_files(console, outputs, table="decisions", output=lambda path: write_records(path, rows))
     if outputs.json:
-        print_json({**_document(problem, screening, rows), "notes": loaded.data.notes})
+        print_json({**_document(problem, screening, rows), "notes": data.notes})
 
 
 def _document(problem: ss.Problem, screening: ss.Screening, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -63,13 +62,10 @@ def _document(problem: ss.Problem, screening: ss.Screening, rows: list[dict[str,
 
 def _rows(problem: ss.Problem, screening: ss.Screening) -> list[dict[str, Any]]:
     """Name, decision and margin of each feature."""
-    decisions = ["undecided"] * problem.n_features
-    for j in screening.excluded.tolist():
-        decisions[j] = "out"
-    for j in screening.included.tolist():
-        decisions[j] = "in"
+    decisions = dict.fromkeys(screening.excluded.tolist(), "out") | dict.fromkeys(screening.included.tolist(), "in")
     names = problem.names(range(problem.n_features))
-    rows = zip(names, decisions, screening.margin.tolist(), strict=True)
+    words = [decisions.get(j, "undecided") for j in range(problem.n_features)]
+    rows = zip(names, words, screening.margin.tolist(), strict=True)
     return [{"feature": name, "decision": decision, "margin": margin} for name, decision, margin in rows]
 
 

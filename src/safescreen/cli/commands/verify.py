@@ -39,10 +39,10 @@ def verify(
     from safescreen.cli.inputs import load, reading_of
 
     check_readable(proof)
-    loaded = load(source.data, source.reading() if model is None else reading_of(model, source.target))
-    result = ss.verify(proof, loaded.data.X, loaded.data.y, loaded.data.weights)
+    data = load(source.data, source.reading() if model is None else reading_of(model, source.target))
+    result = ss.verify(proof, data.X, data.y, data.weights)
     console = make_console(outputs.silent)
-    show_notes(console, loaded.data.notes)
+    show_notes(console, data.notes)
     _show(console, result)
     if outputs.json:
         names = ("valid", "problem", "objective", "lower_bound", "gap", "leaves", "nodes", "seconds", "reason")

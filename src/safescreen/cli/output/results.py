@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 
 import safescreen as ss
-from safescreen.cli.inputs import HeldOut, Loaded
+from safescreen.arrays import AnyArray, FloatArray
 from safescreen.cli.output.files import attributes, screening_document
 from safescreen.cli.output.show import features_table, grid, result_rows, screening_line
 from safescreen.prediction import accuracy, auc, linear_predictor
@@ -21,6 +20,7 @@ from safescreen.problem.terms import Terms
 from safescreen.reporting.content.features import deviations
 from safescreen.saving.record import Record
 from safescreen.status import Status
+from safescreen.tables import Prepared
 
 
 class Scores(NamedTuple):
@@ -34,50 +34,49 @@ class Scores(NamedTuple):
         return f"accuracy {100.0 * self.accuracy:.1f} %, AUC {area}"
 
 
+def chosen_features(solution: ss.Solution) -> list[dict[str, Any]]:
+    """The chosen features, and their effects per standard deviation, weighted as the samples are."""
+    support = solution.support
+    effects = solution.coef[support] * deviations(solution.problem, support)
+    return [
+        {
+            "name": name,
+            "index": j,
+            "coefficient": solution.coef[j],
+            "odds_ratio_per_std": math.exp(min(effect, 709.0)),
+            "log_odds_ratio_per_std": effect,
+        }
+        for name, j, effect in zip(solution.feature_names, support, effects.tolist(), strict=True)
+    ]
+
+
 @dataclass(frozen=True)
 class Result:
     """A solution with the data it comes from, and held-out data if there are any."""
 
-    loaded: Loaded
+    data: Prepared
     solution: ss.Solution
-    held_out: HeldOut | None = None
+    held_out: tuple[Any, AnyArray] | None = None  # features and labels
 
     @cached_property
     def scores(self) -> dict[str, Scores]:
         """How well the model predicts, on each set of data."""
-        data = self.loaded.data
-        scores = {"training": self._score(data.X, data.y, data.weights)}
+        scores = {"training": self._score(self.data.X, self.data.y, self.data.weights)}
         if self.held_out is not None:
             scores["held_out"] = self._score(*self.held_out)
         return scores
 
-    def _score(self, X: Any, y: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None = None) -> Scores:
+    def _score(self, X: Any, y: AnyArray, weights: FloatArray | None = None) -> Scores:
         log_odds = linear_predictor(X, self.solution.coef, self.solution.intercept)
         positive = np.asarray(y == self.solution.problem.classes[1])
         return Scores(accuracy(log_odds, positive, weights), auc(log_odds, positive, weights))
-
-    @cached_property
-    def features(self) -> list[dict[str, Any]]:
-        """The chosen features, and their effects per standard deviation, weighted as the samples are."""
-        solution, support = self.solution, self.solution.support
-        effects = solution.coef[support] * deviations(solution.problem, support)
-        return [
-            {
-                "name": name,
-                "index": j,
-                "coefficient": solution.coef[j],
-                "odds_ratio_per_std": math.exp(min(effect, 709.0)),
-                "log_odds_ratio_per_std": effect,
-            }
-            for name, j, effect in zip(solution.feature_names, support, effects.tolist(), strict=True)
-        ]
 
     def show(self, console: Console) -> None:
         """The model, how far it is proved, and how well it predicts."""
         solution = self.solution
         if solution.screening is not None:
             console.print(screening_line(solution.screening, seconds=False))
-        console.print(features_table(self.features, solution.intercept))
+        console.print(features_table(chosen_features(solution), solution.intercept))
         scores = {what.replace("_", " "): str(found) for what, found in self.scores.items()}
         console.print(grid({"status": solution.status, **result_rows(solution), **scores}, align="left"))
         if solution.status != Status.OPTIMAL:
@@ -88,18 +87,18 @@ class Result:
 
     def write_model(self, path: Path, search: dict[str, Any]) -> None:
         """Write the model file; of the encoding only what the chosen features need."""
-        encoding = self.loaded.data.encoding.restricted(self.solution.support.tolist()).to_json()
+        encoding = self.data.encoding.restricted(self.solution.support.tolist()).to_json()
         Record.from_solution(self.solution, **search, encoding=encoding).write(path)
 
     def document(self) -> dict[str, Any]:
         """Everything, for other programs."""
         solution, problem = self.solution, self.solution.problem
         return {
-            "target": self.loaded.target,
+            "target": self.data.target,
             **attributes(problem, "classes", "n_samples", "n_features", *Terms.names()),
             **attributes(solution, "status", "objective", "lower_bound", "gap", "nodes", "seconds"),
             "screening": None if solution.screening is None else screening_document(solution.screening),
-            "features": self.features,
+            "features": chosen_features(solution),
             "intercept": solution.intercept,
             "scores": {what: found._asdict() for what, found in self.scores.items()},
         }

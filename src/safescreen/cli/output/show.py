@@ -15,7 +15,7 @@ from rich.table import Table
 import safescreen as ss
 
 if TYPE_CHECKING:
-    from safescreen.cli.inputs import Loaded
+    from safescreen.tables import Prepared
 
 _COLUMNS: dict[str, dict[str, Any]] = {
     "text": {"overflow": "fold"},
@@ -53,13 +53,12 @@ def grid(rows: dict[str, str], align: str = "right") -> Table:
     return table
 
 
-def introduce(
-    console: Console, loaded: Loaded, problem: ss.Problem, notes: Iterable[str] | None = None, varying: str = ""
-) -> None:
-    """What happened to the data, the question, and the terms under which it is asked."""
-    show_notes(console, loaded.data.notes if notes is None else notes)
-    console.print(_question(loaded, problem, varying))
-    console.print(_terms(problem, varying))
+def introduce(console: Console, data: Prepared, problem: ss.Problem, varying: str = "") -> None:
+    """What happened to the data, the question, and the terms under which it is asked but for the one that varies."""
+    show_notes(console, data.notes)
+    console.print(_question(data, problem, varying))
+    weighted = ", weighted" if problem.weights.min() < problem.weights.max() else ""
+    console.print(f"[dim]{problem.terms.describe(without=varying)}{weighted}[/dim]")
 
 
 def show_notes(console: Console, notes: Iterable[str]) -> None:
@@ -68,23 +67,17 @@ def show_notes(console: Console, notes: Iterable[str]) -> None:
         console.print(f"[yellow]Note:[/yellow] {plain(note)}")
 
 
-def _question(loaded: Loaded, problem: ss.Problem, varying: str) -> str:
+def _question(data: Prepared, problem: ss.Problem, varying: str) -> str:
     """What is asked of the data."""
     limited = not varying and problem.k < problem.n_features
     which = f"Which {problem.k} of" if limited else "Which of"
     verb = "predicts" if limited and problem.k == 1 else "predict"
-    aim = plain(f"{loaded.target} = {problem.classes[1]}")
+    aim = plain(f"{data.target} = {problem.classes[1]}")
     each = f", for each {varying}" if varying else ""
     return (
         f"[bold]{which} {problem.n_features:,} features[/bold] best {verb} [bold]{aim}[/bold]{each}? "
         f"({problem.n_samples:,} rows)"
     )
-
-
-def _terms(problem: ss.Problem, varying: str) -> str:
-    """Under which terms it is asked, but for the one that varies."""
-    weighted = ", weighted" if problem.weights.min() < problem.weights.max() else ""
-    return f"[dim]{problem.terms.describe(without=varying)}{weighted}[/dim]"
 
 
 def screening_line(screening: ss.Screening, seconds: bool = True) -> str:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_cases import as_case, empty_point, random_case, random_problem, set_iterate, sparse_columns
+from kernel_cases import as_case, empty_point, low_level, random_case, random_problem, set_iterate, sparse_columns
 
 from safescreen import kernels
-from safescreen.kernels import node as kernel
+from safescreen.kernels import node_relaxation as kernel
 from safescreen.kernels.dual_bound import NodeBound
 from safescreen.kernels.losses import dual_point
-from safescreen.kernels.node import GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE, Start, Target
+from safescreen.kernels.node_relaxation import GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE, Start, Target
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE
 from safescreen.kernels.subproblem import FREE, IN, OUT
 from safescreen.testing.reference import brute_force, conic_relaxation, fit_support
 from safescreen.tuning import HOT_FEATURES, IDLE_ROUNDS
+
+# by design, and silent where compiled: inf - inf in a first round, and no patience times an infinite cutoff
+pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered in scalar (subtract|multiply):RuntimeWarning")
 
 # -- beginning -------------------------------------------------------------------------------------------
 
@@ -114,13 +117,11 @@ def test_steps_are_halved_then_given_up(case):
         (1.0, 2.0, 0.0, False),  # it cannot be any shorter
     ],
 )
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_overshooting(case, before, primal, length, expected):
     case.progress.primal, case.progress.length = before, length
     assert bool(kernel.overshoots(case.progress, primal)) == expected
 
 
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # inf - inf, at first
 def test_accepted_steps_move_the_iterate(case):
     progress, model, node = case.progress, case.workspace.quadratic, case.node
     progress.working, progress.length, progress.strategy = 3, 1.0, UPPER_CURVATURE
@@ -134,7 +135,6 @@ def test_accepted_steps_move_the_iterate(case):
     assert progress.work > 0
 
 
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_idle_rounds_stall(case):
     progress = case.progress
     for primal in (1.0, 0.5, 0.5, 0.5, 0.5, 0.5):
@@ -293,6 +293,40 @@ def test_looking_at_cold_features_warms_those_that_matter(call):
     assert np.flatnonzero(node.hot).tolist() == sorted([1, 3, 5, *strong])  # so few features never cool
 
 
+@pytest.mark.parametrize(
+    ("target", "at_last", "complete"),
+    [
+        (Target(np.inf, 0.0, 0.0), False, False),
+        (Target(np.inf, 0.0, 0.0), True, True),  # a relaxation never ends without a bound
+        (Target(-1.0, 0.0, 0.0), False, True),  # the hot ones alone would prune the node
+    ],
+)
+def test_a_bound_counts_once_it_covers_the_cold_features(target, at_last, complete):
+    case = cold_case()
+    kernel.begin(case.subproblem, case.node, case.workspace, Start(0.5, 0.0, GRAM))
+    case.progress.primal = 1.0
+    point = empty_point(30)
+    dual = dual_point(case.subproblem, np.zeros(30), point)
+    kernel.evaluate_bound(case.subproblem, case.node, point, dual, target, at_last)
+    gains = np.maximum(0.25 * case.subproblem.gamma * (case.subproblem.columns.dense @ point.alpha) ** 2 - 0.05, 0.0)
+    covered = gains if complete else gains[[1, 3, 5]]
+    assert case.progress.bound_here == pytest.approx(dual.entropy - covered.sum(), rel=1e-12)
+    assert case.progress.bound == (case.progress.bound_here if complete else -np.inf)
+    assert np.array_equal(case.node.best_alpha, point.alpha if complete else np.zeros(30))
+
+
+def test_only_a_better_bound_is_kept():
+    case = random_case(4)
+    kernel.begin(case.subproblem, case.node, case.workspace, Start(0.5, 0.0, GRAM))
+    case.progress.primal, case.progress.bound = 1.0, 0.999
+    point = empty_point(30)
+    dual = dual_point(case.subproblem, np.zeros(30), point)
+    kernel.evaluate_bound(case.subproblem, case.node, point, dual, Target(np.inf, 0.0, 0.0), True)
+    assert case.progress.bound == 0.999
+    assert case.progress.bound_here < 0.999
+    assert not case.node.best_alpha.any()
+
+
 def test_cold_features_without_a_slot_stay_cold():
     case = cold_case(slots=3)
     for j in (1, 3, 5):
@@ -315,16 +349,16 @@ def test_hot_features_cool_where_there_are_many():
     assert np.flatnonzero(case.node.hot).tolist() == [7, 8]  # in the model, or strong enough still
 
 
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 @pytest.mark.parametrize("options", [{"mu": 0.01}, {"k": 2}, {"k": 2, "fit_intercept": True}])
 def test_cold_features_do_not_change_the_answer(options):
     problem = random_problem(6, **options)
     hot, cold = as_case(problem), as_case(problem)
     cold.node.hot[:] = False
-    start, target = Start(0.5, 0.0, GRAM), Target(np.inf, 1e-9, 0.0)
+    start, target = Start(low_level(problem), 0.0, GRAM), Target(np.inf, 1e-9, 0.0)
     for case in (hot, cold):
         kernel.relax(case.subproblem, case.node, case.workspace, start, target)
     assert cold.progress.bound == pytest.approx(hot.progress.bound, rel=1e-8)
+    assert cold.progress.bound == pytest.approx(cold.progress.primal, rel=1e-8)
 
 
 # -- the model -------------------------------------------------------------------------------------------
@@ -363,6 +397,15 @@ def test_hessian_of_each_strategy(case, strategy):
     assert case.workspace.quadratic.hessian[:size, :size] == pytest.approx((B * weights) @ B.T, rel=1e-11, abs=1e-14)
 
 
+def test_features_just_below_the_level_are_in_the_working_set(case):
+    """A coefficient becomes non-zero where its correlation is ``2 τ / γ``; a little less is enough."""
+    case.progress.level, entering = 0.5, 2.0 * 0.5 / case.subproblem.gamma
+    dual_point(case.subproblem, case.node.u, case.workspace.point)
+    case.node.c[:] = np.array([0.5, -0.99, 0.97, 0.99, -1.5, -0.97]) * entering
+    kernel.build_model(case.subproblem, case.node, case.workspace)
+    assert case.workspace.quadratic.feature[: case.progress.working - 1].tolist() == [1, 3, 4]
+
+
 def test_direction_in_coordinates_and_predictor(case):
     model, A = case.workspace.quadratic, case.subproblem.columns.dense
     model.kind[:3], model.feature[:2] = [FREE, RIDGE, INTERCEPT], [5, 2]
@@ -390,7 +433,7 @@ def test_relaxation_against_an_interior_point_method(name, strategy):
     pytest.importorskip("cvxpy")
     problem = random_problem(8, m=40, **PROBLEMS[name])
     case = as_case(problem)
-    start, target = Start(0.5, 0.0, strategy), Target(np.inf, 1e-9, 0.0)
+    start, target = Start(low_level(problem), 0.0, strategy), Target(np.inf, 1e-9, 0.0)
     relaxed = kernels.relax(case.subproblem, case.node, case.workspace, start, target)
     truth = conic_relaxation(problem)
     assert relaxed.primal == pytest.approx(truth, rel=1e-6)
@@ -401,12 +444,11 @@ def test_relaxation_against_an_interior_point_method(name, strategy):
     assert case.node.u == pytest.approx(case.node.x @ case.subproblem.columns.dense + b, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_interpreted_relaxation_is_the_compiled_one(name):
     problem = random_problem(9, **PROBLEMS[name])
     compiled, interpreted = as_case(problem), as_case(problem)
-    start, target = Start(0.5, 0.0, GRAM), Target(np.inf, 1e-8, 0.0)
+    start, target = Start(low_level(problem), 0.0, GRAM), Target(np.inf, 1e-8, 0.0)
     relaxed = kernels.relax(compiled.subproblem, compiled.node, compiled.workspace, start, target)
     kernel.relax(interpreted.subproblem, interpreted.node, interpreted.workspace, start, target)
     assert interpreted.progress.bound == pytest.approx(relaxed.bound.value, rel=1e-9)
@@ -430,7 +472,7 @@ def test_a_hopeless_start_begins_again():
     problem = random_problem(11, mu=0.01)
     good, bad = as_case(problem), as_case(problem)
     set_iterate(bad, 1e3 * np.ones(6))
-    start, target = Start(0.5, 0.0, GRAM), Target(np.inf, 1e-9, 0.0)
+    start, target = Start(low_level(problem), 0.0, GRAM), Target(np.inf, 1e-9, 0.0)
     relaxed = [kernels.relax(case.subproblem, case.node, case.workspace, start, target) for case in (good, bad)]
     assert bad.progress.restarted
     assert relaxed[1].primal == pytest.approx(relaxed[0].primal, rel=1e-8)
@@ -438,7 +480,7 @@ def test_a_hopeless_start_begins_again():
 
 def test_a_relaxation_stops_once_it_is_decided():
     problem = random_problem(12, k=2)
-    start = Start(0.5, 0.0, GRAM)
+    start = Start(low_level(problem), 0.0, GRAM)
 
     def solved(target):
         case = as_case(problem)

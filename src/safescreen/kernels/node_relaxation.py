@@ -1,0 +1,433 @@
+"""The relaxation of one node, compiled: dual point, safe bound, working set, model step, line search.
+
+A round costs one pass over the *hot* columns (those near the working set); the *cold* ones are looked at only when the
+node is about to be decided, because a bound must cover all of them. The quadratic model's Hessian is a Gram matrix
+shared by all nodes as long as that contracts, and the exact Hessian where it does not.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from safescreen.arrays import FloatArray, Record
+from safescreen.design.columns import Columns
+from safescreen.kernels.columns import add_column, correlate, make_dense, reserved_slots
+from safescreen.kernels.compiling import compiled, inlined
+from safescreen.kernels.dual_bound import NodeBound, dual_bound
+from safescreen.kernels.losses import DualPoint, Point, dual_point, largest_curvature, loss_without_model
+from safescreen.kernels.node import Node
+from safescreen.kernels.quadratic import (
+    INTERCEPT,
+    RIDGE,
+    Gram,
+    Penalty,
+    Quadratic,
+    load_gram,
+    load_hessian,
+    make_gram,
+    make_quadratic,
+    minimise,
+    penalty_value,
+    water_level,
+)
+from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
+from safescreen.kernels.vectors import clear, copy_into, total
+from safescreen.rounding import UNIT
+from safescreen.tuning import (
+    COOLING_SHARE,
+    HOT_FEATURES,
+    IDLE_ROUNDS,
+    RELAXATION_ROUNDS,
+    SLOW_CONTRACTION,
+    WARMING_SHARE,
+    WORKING_SET_SHARE,
+)
+
+GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE = 0, 1, 2, 3
+"""Strategies of a relaxation, each slower and surer than the one before.
+
+The shared Gram matrix; exact Hessians; exact Hessians whose model is minimised exactly, too; and the largest curvature
+the loss can have, whose steps never overshoot.
+"""
+
+
+class Workspace(NamedTuple):
+    """Room for the rounds of a relaxation; but for the Gram matrix it holds nothing between two relaxations."""
+
+    step: FloatArray
+    trial: FloatArray
+    point: Point
+    quadratic: Quadratic
+    gram: Gram
+
+
+class Start(NamedTuple):
+    """Where a relaxation begins, and with which strategy."""
+
+    level: float  # τ, no lower than the price alone makes it: √(γμ)
+    intercept: float
+    strategy: int
+
+
+class Target(NamedTuple):
+    """When a relaxation may stop."""
+
+    cutoff: float  # the safe bound reaches this: the node is pruned
+    tolerance: float  # the relative duality gap is below this
+    patience: float  # the node is certain to survive, and the gap is this small a part of what the bound lacks
+
+
+class Relaxed(NamedTuple):
+    """A relaxation as far as it was solved; what its node calls best belongs to the bound."""
+
+    primal: float
+    bound: NodeBound
+    level: float
+    intercept: float
+
+
+def make_workspace(features: int, weights: FloatArray, capacity: int) -> Workspace:
+    """Room for working sets of ``capacity`` features; untouched pages of the large arrays cost no memory."""
+    samples = weights.size
+    step, trial = np.zeros((2, samples))
+    return Workspace(
+        step=step,
+        trial=trial,
+        point=Point(*np.empty((6, samples))),
+        quadratic=make_quadratic(capacity, samples),
+        gram=make_gram(capacity, features, weights),
+    )
+
+
+@compiled
+def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start, target: Target) -> None:
+    """Solve the node's relaxation from the iterate in ``node`` (``u`` included) until it can be decided."""
+    progress, quadratic = node.progress[0], workspace.quadratic
+    begin(subproblem, node, workspace, start)
+    penalty = Penalty(subproblem.gamma, subproblem.mu, np.sqrt(subproblem.gamma * subproblem.mu), int(progress.kappa))
+    for attempt in range(RELAXATION_ROUNDS):
+        try_step(node.u, workspace.step, progress.length, workspace.trial)
+        dual = dual_point(subproblem, workspace.trial, workspace.point)
+        if leads_nowhere(subproblem.loss, progress, dual.loss):
+            restart(subproblem, node, workspace)
+            continue
+        level = water_level(quadratic, progress.working, penalty)
+        primal = dual.loss + penalty_value(quadratic, progress.working, level, penalty)
+        if overshoots(progress, primal):
+            shorten_step(progress, quadratic)
+            continue
+        accept_step(node, workspace, primal, dual.shift)
+        evaluate_bound(subproblem, node, workspace.point, dual, target, attempt == RELAXATION_ROUNDS - 1)
+        if is_finished(progress, target):
+            break
+        if not progress.stalled:
+            choose_strategy(progress)
+            build_model(subproblem, node, workspace)
+            tolerance = model_tolerance(progress, target)
+            thorough = progress.strategy >= NEWTON_EXACT
+            progress.level = minimise(quadratic, progress.working, progress.level, penalty, tolerance, thorough)
+            direction(subproblem.columns, quadratic, progress.working, workspace.step)
+            progress.length = 1.0
+
+
+@compiled
+def begin(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start) -> None:
+    """Set a relaxation up: its features, its strategy, and the iterate itself as the first trial."""
+    progress = node.progress[0]
+    decided = split(node)
+    progress.refit = decided == progress.hot + progress.cold
+    progress.strategy = max(start.strategy, NEWTON) if progress.refit else start.strategy
+    progress.idle_limit = 0 if progress.refit else IDLE_ROUNDS
+    progress.kappa = max(subproblem.k - decided, 0)
+    progress.level = start.level
+    progress.intercept = start.intercept
+    progress.primal = np.inf
+    progress.bound = -np.inf
+    progress.kth_gain = 0.0
+    progress.next_gain = 0.0
+    progress.gap = np.inf
+    progress.sharpness = 0.01
+    progress.idle = 0
+    progress.stalled = False
+    progress.restarted = False
+    progress.work = 0
+    stand_still(subproblem, node, workspace)
+
+
+@compiled
+def split(node: Node) -> int:
+    """List the features not ruled out, hot ones in ``features``, others in ``cold``; returns how many are in."""
+    hot, cold, decided = 0, 0, 0
+    for j in range(node.status.size):
+        if node.status[j] == OUT:
+            continue
+        if node.status[j] == IN:
+            decided += 1
+        if node.hot[j] or node.status[j] == IN or node.x[j] != 0.0:
+            node.features[hot] = j
+            hot += 1
+        else:
+            node.cold[cold] = j
+            cold += 1
+    progress = node.progress[0]
+    progress.hot = hot
+    progress.cold = cold
+    return decided
+
+
+@compiled
+def stand_still(subproblem: Subproblem, node: Node, workspace: Workspace) -> None:
+    """Make the iterate the next trial: a working set of what is not zero, and no step."""
+    progress = node.progress[0]
+    gather(node, workspace.quadratic, np.inf, subproblem.intercept, 0.0)
+    clear(workspace.step)
+    progress.length = 1.0
+
+
+@inlined
+def try_step(u: FloatArray, step: FloatArray, length: float, trial: FloatArray) -> None:
+    """The linear predictor after the step, as long as it is now."""
+    for i in range(u.size):
+        trial[i] = u[i] + length * step[i]
+
+
+@inlined
+def leads_nowhere(code: int, progress: Record, loss: float) -> bool:
+    """Whether to begin again with no model: the start is worse than none at all, or stalled before its goal. Once."""
+    if progress.restarted:
+        return False
+    stuck = progress.stalled and progress.primal - progress.bound > 1e-7 * progress.primal
+    return loss > loss_without_model(code) or stuck
+
+
+@compiled
+def restart(subproblem: Subproblem, node: Node, workspace: Workspace) -> None:
+    """Begin again with no model; the best bound so far stays."""
+    progress = node.progress[0]
+    progress.restarted = True
+    progress.stalled = False
+    progress.strategy = min(progress.strategy, NEWTON_EXACT)
+    progress.primal = np.inf
+    progress.gap = np.inf
+    progress.intercept = 0.0
+    progress.idle = 0
+    clear(node.x)
+    clear(node.u)
+    stand_still(subproblem, node, workspace)
+
+
+@inlined
+def overshoots(progress: Record, primal: float) -> bool:
+    """Whether a step must be shortened: it does not decrease the objective, or is no number. Length zero stays."""
+    return not primal <= progress.primal + 4.0 * UNIT * abs(progress.primal) and progress.length > 0.0
+
+
+@inlined
+def shorten_step(progress: Record, quadratic: Quadratic) -> None:
+    """Halve the step; one that cannot be made short enough needs a model that never overshoots."""
+    escalate(progress)
+    progress.length = 0.5 * progress.length if progress.length > 1e-3 else 0.0
+    if progress.length == 0.0:
+        if progress.strategy == UPPER_CURVATURE:
+            progress.stalled = True
+        progress.strategy = UPPER_CURVATURE
+    for a in range(progress.working):
+        quadratic.x[a] = quadratic.start[a] + progress.length * quadratic.move[a]
+
+
+@inlined
+def escalate(progress: Record) -> None:
+    """The next slower and surer strategy."""
+    if progress.strategy < NEWTON_EXACT:
+        progress.strategy += 1
+
+
+@compiled
+def accept_step(node: Node, workspace: Workspace, primal: float, shift: float) -> None:
+    """Move the iterate to the trial, and count rounds that brought nothing."""
+    progress, quadratic = node.progress[0], workspace.quadratic
+    if progress.length > 0.0:
+        progress.strategy = min(progress.strategy, NEWTON_EXACT)
+    idled = primal > progress.primal - 4.0 * UNIT * abs(progress.primal)  # false at first, where inf - inf is nan
+    progress.idle = progress.idle + 1 if idled else 0
+    progress.stalled = progress.stalled or progress.idle > progress.idle_limit
+    progress.primal = primal
+    copy_into(node.u, workspace.trial)
+    for a in range(progress.working):
+        if quadratic.kind[a] == INTERCEPT:
+            progress.intercept = quadratic.x[a]
+        else:
+            node.x[quadratic.feature[a]] = quadratic.x[a]
+    progress.intercept += shift
+    size = progress.working
+    solving = size * size * (size if progress.strategy >= NEWTON_EXACT else 1)
+    progress.work += (progress.hot + size + 64) * node.u.size + 8 * solving
+
+
+@compiled
+def evaluate_bound(
+    subproblem: Subproblem, node: Node, point: Point, dual: DualPoint, target: Target, at_last: bool
+) -> None:
+    """The bound of the dual point, completed by the cold features where it may decide the node; keep the best."""
+    progress = node.progress[0]
+    correlate(subproblem.columns, node.features, progress.hot, point.alpha, node.c)
+    covered = progress.hot
+    bound = dual_bound(subproblem, node, covered, dual, progress.kappa)
+    complete = progress.cold == 0
+    if not complete and (at_last or progress.stalled or may_decide(progress, bound.value, target)):
+        covered = progress.hot + progress.cold
+        look_at_cold(subproblem, node, point.alpha)
+        bound = dual_bound(subproblem, node, covered, dual, progress.kappa)
+        complete = True
+    progress.bound_here = bound.value
+    if complete and bound.value > progress.bound:
+        keep_best(node, point.alpha, bound, covered)
+
+
+@inlined
+def may_decide(progress: Record, value: float, target: Target) -> bool:
+    """Whether a bound over the hot features is good enough for the cold ones to be worth a look."""
+    hope: float = max(value, progress.bound)
+    gap: float = progress.primal - hope
+    enough = max(target.tolerance * progress.primal, target.patience * (target.cutoff - hope))
+    return hope >= target.cutoff or gap <= enough
+
+
+@compiled
+def look_at_cold(subproblem: Subproblem, node: Node, alpha: FloatArray) -> None:
+    """Correlate the cold features too; those that matter become hot, hot ones that no longer do will be cold next time.
+
+    What matters is how a correlation compares with the one at which a coefficient becomes non-zero. ``features`` then
+    lists the hot ones first and all others behind.
+    """
+    progress, columns = node.progress[0], subproblem.columns
+    hot, cold = progress.hot, progress.cold
+    entering = 2.0 * progress.level / subproblem.gamma
+    correlate(columns, node.cold, cold, alpha, node.c)
+    for i in range(hot):
+        j = node.features[i]
+        if node.x[j] == 0.0 and abs(node.c[j]) < COOLING_SHARE * entering and node.x.size > HOT_FEATURES:
+            node.hot[j] = False
+    warmed, kept = hot, 0
+    reserved = reserved_slots(columns, subproblem.k)
+    for i in range(cold):
+        j = node.cold[i]
+        if abs(node.c[j]) > WARMING_SHARE * entering and make_dense(columns, j, reserved):
+            node.hot[j] = True
+            node.features[warmed] = j
+            warmed += 1
+        else:
+            node.cold[kept] = j
+            kept += 1
+    for i in range(kept):
+        node.features[warmed + i] = node.cold[i]
+    progress.hot = warmed
+    progress.cold = kept
+
+
+@compiled
+def keep_best(node: Node, alpha: FloatArray, bound: NodeBound, covered: int) -> None:
+    """Remember the dual point behind the best bound, and the iterate it belongs to."""
+    progress = node.progress[0]
+    progress.bound = bound.value
+    progress.kth_gain = bound.kth_gain
+    progress.next_gain = bound.next_gain
+    for i in range(covered):
+        node.best_q[node.features[i]] = node.q[node.features[i]]
+    copy_into(node.best_alpha, alpha)
+    copy_into(node.best_x, node.x)
+    node.best_b[0] = progress.intercept
+
+
+@inlined
+def is_finished(progress: Record, target: Target) -> bool:
+    """Pruned, solved, out of moves, or certain to survive."""
+    gap: float = progress.primal - progress.bound
+    if progress.bound >= target.cutoff or gap <= target.tolerance * progress.primal:
+        return True
+    if progress.stalled:
+        given_up: bool = progress.restarted
+        return given_up or gap <= 1e-7 * progress.primal
+    survives: bool = progress.primal < target.cutoff and progress.bound > -np.inf
+    return survives and gap <= target.patience * (target.cutoff - progress.bound)
+
+
+@inlined
+def choose_strategy(progress: Record) -> None:
+    """Slow contraction asks for exact Hessians, then for an exact minimiser as well, solved ever more sharply."""
+    gap = progress.primal - max(progress.bound_here, progress.bound)
+    if not gap > 0.5 * progress.gap:
+        progress.idle = 0
+    if gap > SLOW_CONTRACTION * progress.gap:
+        escalate(progress)
+        progress.sharpness = max(0.01 * progress.sharpness, 1e-12)
+    progress.gap = gap
+    if progress.refit and gap <= 1e-10 * progress.primal:
+        progress.idle_limit = -1  # so close, one more Newton step reaches what the numbers can hold
+
+
+@compiled
+def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> None:
+    """The quadratic model of the objective over the working set, with the strategy's Hessian."""
+    progress, quadratic, point = node.progress[0], workspace.quadratic, workspace.point
+    promising = WORKING_SET_SHARE * 2.0 * progress.level / subproblem.gamma
+    gather(node, quadratic, promising, subproblem.intercept, total(point.alpha))
+    size = progress.working
+    if progress.strategy == GRAM:
+        load_gram(subproblem.columns, quadratic, workspace.gram, size, total(point.curvature))
+        return
+    if progress.strategy == UPPER_CURVATURE:
+        largest = largest_curvature(subproblem.loss)
+        for i in range(subproblem.w.size):
+            workspace.trial[i] = largest * subproblem.w[i]
+    else:
+        copy_into(workspace.trial, point.curvature)
+    load_hessian(subproblem.columns, quadratic, size, workspace.trial)
+    progress.work += size * size * node.u.size
+
+
+@inlined
+def model_tolerance(progress: Record, target: Target) -> float:
+    """How far from its minimum the model may be left: a small part of the gap."""
+    gap: float = max(min(progress.gap, 0.1 * progress.primal), 0.1 * target.tolerance * progress.primal)
+    tolerance: float = progress.sharpness * gap
+    return tolerance
+
+
+@compiled
+def gather(node: Node, quadratic: Quadratic, threshold: float, intercept: bool, slope: float) -> None:
+    """Build the working set: decided-in features, non-zeros, and those whose correlation is above the threshold."""
+    progress = node.progress[0]
+    size, capacity = 0, quadratic.x.size - 1
+    for i in range(progress.hot):
+        j = node.features[i]
+        kept = node.status[j] == IN or node.x[j] != 0.0 or abs(node.c[j]) > threshold
+        if kept and size < capacity:
+            quadratic.kind[size] = RIDGE if node.status[j] == IN else FREE
+            quadratic.feature[size] = j
+            quadratic.x[size] = node.x[j]
+            quadratic.gradient[size] = -node.c[j]
+            size += 1
+    if intercept:
+        quadratic.kind[size] = INTERCEPT
+        quadratic.x[size] = progress.intercept
+        quadratic.gradient[size] = -slope
+        size += 1
+    for a in range(size):
+        quadratic.start[a] = quadratic.x[a]
+    progress.working = size
+
+
+@compiled
+def direction(columns: Columns, quadratic: Quadratic, size: int, step: FloatArray) -> None:
+    """The model's step, in coordinates (``quadratic.move``) and in the predictor (``step``)."""
+    clear(step)
+    for a in range(size):
+        move = quadratic.x[a] - quadratic.start[a]
+        quadratic.move[a] = move
+        if move != 0.0:
+            if quadratic.kind[a] == INTERCEPT:
+                for i in range(step.size):
+                    step[i] += move
+            else:
+                add_column(columns, quadratic.feature[a], move, step)
