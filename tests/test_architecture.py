@@ -37,15 +37,15 @@ ROOMS = {
     "estimators": "arrays status prediction problem screening search path",
     "plots": "arrays formatting.escaping problem screening search path",
     "saving": "files search.solution estimators",
-    "tables": "text files",
+    "tables": "arrays text files",
     "reporting": "arrays status files prediction formatting problem search.solution path estimators",
     "safescreen": "status verification problem relaxation screening search path datasets estimators plots "
     "saving.model_files reporting",
     # what uses the public interface
     "testing": "status problem safescreen",
-    "reproduction": "files safescreen testing.reference",
-    "cli": "status text files prediction problem.terms search path saving.record tables reporting.content.features "
-    "safescreen reproduction.command",
+    "reproduction": "files formatting.digits plots.base safescreen testing",
+    "cli": "arrays status text files prediction problem.terms search path saving.record tables "
+    "reporting.content.features safescreen testing.conic reproduction",
 }
 """What each room may import from others: a room, or a single module in one. It may use rooms above it only."""
 
