@@ -26,7 +26,7 @@ ROOMS = {
     # the solver, from the matrix to the search
     "design": "arrays rounding tuning",
     "problem": "arrays rounding text formatting.cards design",
-    "kernels": "rounding tuning design.columns",
+    "kernels": "arrays rounding tuning design.columns",
     "relaxation": "arrays rounding tuning formatting.cards design problem kernels",
     "screening": "arrays rounding formatting.cards problem relaxation",
     "incumbents": "arrays tuning problem kernels relaxation screening",
@@ -35,17 +35,17 @@ ROOMS = {
     # what users touch
     "datasets": "arrays files",
     "estimators": "arrays status prediction problem screening search path",
-    "plots": "problem screening search path",
+    "plots": "arrays formatting.escaping problem screening search path",
     "saving": "files search.solution estimators",
-    "tables": "text files",
-    "reporting": "status files prediction formatting problem search.solution path estimators",
+    "tables": "arrays text files",
+    "reporting": "arrays status files prediction formatting problem search.solution path estimators",
     "safescreen": "status verification problem relaxation screening search path datasets estimators plots "
     "saving.model_files reporting",
     # what uses the public interface
     "testing": "status problem safescreen",
-    "reproduction": "files safescreen testing.reference",
-    "cli": "status text files prediction problem.terms search path saving.record tables reporting.content.features "
-    "safescreen reproduction.command",
+    "reproduction": "files formatting.digits plots.base safescreen testing",
+    "cli": "arrays status text files prediction problem.terms search path saving.record tables "
+    "reporting.content.features safescreen testing.conic reproduction",
 }
 """What each room may import from others: a room, or a single module in one. It may use rooms above it only."""
 
