@@ -10,7 +10,7 @@ import safescreen as ss
 pytest.importorskip("cvxpy")
 pytest.importorskip("clarabel")
 
-from safescreen.testing.reference import conic_relaxation
+from safescreen.testing.conic import conic_relaxation
 
 ACCURACY = 1e-6
 

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 import safescreen as ss
 from safescreen.cli import app
 from safescreen.reproduction import command
+from safescreen.reproduction.baseline.conic import rounded_model
 from safescreen.reproduction.experiments import (
     MODES,
     SYNTHETIC,
@@ -36,11 +37,12 @@ from safescreen.reproduction.experiments import (
     tasks,
 )
 from safescreen.reproduction.figures import draw
-from safescreen.reproduction.measure import measure, rounded_upper_bound
+from safescreen.reproduction.measure import measure
 from safescreen.reproduction.results import FAILED, LIMIT, OPTIMAL, Results
 from safescreen.reproduction.runner import Display, _new_pool, run
 from safescreen.reproduction.tables import build
 from safescreen.reproduction.writing import OPEN, as_csv, as_markdown, as_report, as_rich, clock, number
+from safescreen.testing.conic import conic_model
 
 runner = CliRunner()
 
@@ -220,7 +222,7 @@ if __name__ == "__main__":
 
 
 def test_run_that_was_killed_continues(tmp_path):
-    pytest.importorskip("clarabel")
+    pytest.importorskip("cvxpy")
     psutil = pytest.importorskip("psutil")
     path, script = tmp_path / "results.jsonl", tmp_path / "killed.py"
     script.write_text(_KILLED)
@@ -532,14 +534,14 @@ TERMS = [{"mu": 5e-3}, {"k": 4}, {"mu": 2e-3, "k": 5}]
 @pytest.mark.parametrize("terms", TERMS)
 def test_rounded_bound_is_an_upper_bound(terms):
     one = problem(**terms)
-    upper = rounded_upper_bound(one, ss.relax(one).z)
+    upper = rounded_model(one, ss.relax(one).z).objective
     best = ss.solve(one, rel_gap=0.0 + 1e-9).objective
     assert best * (1.0 - 1e-9) <= upper <= 1.05 * best
 
 
 def test_rounded_bound_of_nothing():
     one = problem(mu=10.0)
-    assert rounded_upper_bound(one, ss.relax(one).z) == pytest.approx(np.log(2.0))
+    assert rounded_model(one, ss.relax(one).z).objective == pytest.approx(np.log(2.0))
 
 
 # -- the baseline ---------------------------------------------------------------------------------------
@@ -547,7 +549,7 @@ def test_rounded_bound_of_nothing():
 
 @pytest.fixture
 def conic():
-    pytest.importorskip("clarabel")
+    pytest.importorskip("cvxpy")
     from safescreen.reproduction.baseline import conic
 
     return conic
@@ -611,7 +613,7 @@ def test_conic_model_against_our_relaxation(conic, terms):
     fixed = problem(n=15, **terms, include=[1, 4], exclude=[0, 2])
     for one in (free, fixed):
         pipeline = conic.Pipeline(one)
-        x, z = conic.relax_node(pipeline, pipeline.start, 60.0)
+        x, z, _ = pipeline.relax(pipeline.start, 60.0)
         bound, _ = pipeline.dual(x, pipeline.start)
         ours = ss.relax(one)
         assert bound == pytest.approx(ours.value, rel=1e-6)
@@ -624,23 +626,21 @@ def test_conic_model_against_our_relaxation(conic, terms):
 @pytest.fixture
 def mixed():
     pytest.importorskip("cvxpy")
-    pytest.importorskip("clarabel")
     from safescreen.reproduction.baseline import mosek as module
 
     return module
 
 
 @pytest.mark.parametrize("terms", [*TERMS, {"k": 4, "include": [0, 5], "exclude": [2]}])
-def test_relaxed_mixed_integer_model_is_our_relaxation(mixed, conic, terms):
+def test_relaxed_mixed_integer_model_is_our_relaxation(mixed, terms):
     one = problem(**terms)
-    pipeline = conic.Pipeline(one)
-    model = mixed.mixed_integer_model(pipeline, pipeline.start, integer=False)
+    model = conic_model(one, one.excluded, one.included)
     assert not model.model.is_mixed_integer()
     mixed.solve_model(model, "CLARABEL", 1e-4, 60.0)
     assert model.model.value == pytest.approx(ss.relax(one).value, rel=1e-6)
-    whole = mixed.mixed_integer_model(pipeline, pipeline.start)
+    whole = conic_model(one, one.excluded, one.included, integer=True)
     assert whole.model.is_mixed_integer()
-    assert whole.z.size == np.count_nonzero(~pipeline.start.out)
+    assert whole.z.size == np.count_nonzero(~one.excluded)
 
 
 @pytest.mark.parametrize("screening", [False, True])
@@ -654,7 +654,7 @@ def test_mixed_integer_model_solved_by_another_solver(mixed, terms, screening):
     assert (found.screened_percent > 0.0) == screening
 
 
-def test_mosek_lacks_nothing_but_a_licence(mixed, conic):
+def test_mosek_lacks_nothing_but_a_licence(mixed):
     mosek = pytest.importorskip("mosek")
     one = problem()
     try:
@@ -665,7 +665,6 @@ def test_mosek_lacks_nothing_but_a_licence(mixed, conic):
         assert found.objective == pytest.approx(ss.solve(one).objective, rel=1.1e-4)
         return
     assert "licence" in sentence
-    pipeline = conic.Pipeline(one)
     with pytest.raises(mosek.Error) as raised:  # model and options are accepted: the licence is asked for last
-        mixed.solve_model(mixed.mixed_integer_model(pipeline, pipeline.start), "MOSEK", 1e-4, 10.0)
+        mixed.solve_model(conic_model(one, one.excluded, one.included, integer=True), "MOSEK", 1e-4, 10.0)
     assert raised.value.errno == mosek.rescode.err_missing_license_file

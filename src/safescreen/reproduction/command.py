@@ -101,16 +101,13 @@ def _reproduce(choice: Choice, folder: Path, jobs: int, genomic: str | None) -> 
 
 def _without_missing_baseline(choice: Choice, console: Console) -> Choice:
     """Among other targets, a baseline that cannot run here is left out; alone, it is an error."""
-    from safescreen.reproduction.baseline.conic import clarabel
     from safescreen.reproduction.baseline.mosek import check_mosek
+    from safescreen.testing.conic import import_cvxpy
 
     if "baseline" not in choice.targets:
         return choice
     try:
-        if choice.backend == "mosek":
-            check_mosek()
-        else:
-            clarabel()
+        check_mosek() if choice.backend == "mosek" else import_cvxpy()
     except ImportError as error:
         if choice.targets == ("baseline",):
             raise

@@ -9,11 +9,8 @@ from functools import cache, lru_cache
 from statistics import median
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 import safescreen as ss
-from safescreen.reproduction.baseline.conic import conic_search, nearest_choice
+from safescreen.reproduction.baseline.conic import conic_search, rounded_model
 from safescreen.reproduction.baseline.mosek import mosek_search
 from safescreen.reproduction.experiments import (
     INFORMATIVE,
@@ -41,8 +38,8 @@ def make_problem(instance: Instance, genomic: str | None = None) -> ss.Problem:
         X, y = _synthetic(instance.m, instance.n, instance.seed)
     else:
         X, y = _real(instance.data, genomic)
-    terms = {"mu": instance.mu, "k": instance.k, "gamma": instance.gamma}
-    return ss.Problem(X, y, **terms, standardize=not synthetic, fit_intercept=False)
+    price, budget, ridge = instance.mu, instance.k, instance.gamma
+    return ss.Problem(X, y, mu=price, k=budget, gamma=ridge, standardize=not synthetic, fit_intercept=False)
 
 
 @lru_cache(maxsize=1)
@@ -97,29 +94,10 @@ def warm_up() -> None:
     ss.relax(ss.Problem(X, y, mu=1e-3, fit_intercept=False, standardize=False), formulation="big-m")
 
 
-def rounded_upper_bound(problem: ss.Problem, z: npt.NDArray[np.float64]) -> float:
-    """The paper's upper bound: the relaxation's choice rounded to the nearest feasible one and refitted."""
-    support = nearest_choice(z, problem.k)
-    x = np.zeros(problem.n_features)
-    if support.size:
-        columns = problem.design.columns(support)
-        chosen = ss.Problem(
-            columns,
-            problem.y,
-            mu=problem.mu,
-            gamma=problem.gamma,
-            include=range(support.size),
-            fit_intercept=False,
-            standardize=False,
-        )
-        x[support] = ss.relax(chosen).coef
-    return problem.objective(*problem.to_data_units(x))
-
-
 def _roots(problem: ss.Problem, big_m: bool) -> Result:
     """Both relaxations, and what is screened with the paper's upper bound and with the best one found quickly."""
     relaxation = ss.relax(problem)
-    upper = rounded_upper_bound(problem, relaxation.z)
+    upper = rounded_model(problem, relaxation.z).objective
     theirs, ours = ss.screen(problem, upper_bound=max(upper, relaxation.lower_bound)), ss.screen(problem)
     result = {
         "status": OPTIMAL,

@@ -1,8 +1,7 @@
 """Slow, obvious and independent answers to the questions the solver answers fast.
 
 Nothing here uses the solver: the matrix is asked for its columns, everything else is written down again from
-the definition of the problem. :func:`brute_force` fits every admissible support, :func:`conic_relaxation`
-hands the relaxation to a general interior-point method.
+the definition of the problem. :func:`brute_force` fits every admissible support.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,72 +185,3 @@ def admissible_supports(problem: Problem) -> list[Support]:
 def _fit(problem: Problem, columns: Matrix, support: Support) -> Fit:
     A = columns[:, list(support)]
     return fit_support(A, problem.y, problem.weights, problem.gamma, problem.fit_intercept)
-
-
-# -- the relaxation as a cone program --------------------------------------------------------------------
-
-
-def conic_relaxation(problem: Problem, formulation: str = "perspective", M: float = 1.0) -> float:
-    """The relaxation's value from CVXPY and Clarabel.
-
-    Two exponential cones per sample, one second-order cone per feature.
-    ``formulation`` is ``"perspective"`` or ``"big-m"`` (then ``|x_j| ≤ M z_j`` and the ridge stands outside).
-    """
-    cp = _cvxpy()
-    n = problem.n_features
-    used = problem.weights > 0.0
-    A = np.asarray(problem.design.columns(np.arange(n)), dtype=np.float64)[used]
-    x, z, b = cp.Variable(n), cp.Variable(n), cp.Variable()
-    constraints = [z >= 0.0, z <= 1.0, *_decided(cp, problem, x, z)]
-    if problem.k < n:
-        constraints.append(cp.sum(z) <= problem.k)
-    if not problem.fit_intercept:
-        constraints.append(b == 0.0)
-    if formulation == "perspective":
-        t = cp.Variable(n)
-        constraints.append(cp.SOC(z + t, cp.vstack([2.0 * x, z - t]), axis=0))  # x² ≤ z t
-        ridge = cp.sum(t)
-    elif formulation == "big-m":
-        constraints += [x <= M * z, x >= -M * z]
-        ridge = cp.sum_squares(x)
-    else:
-        raise ValueError(f"formulation must be 'perspective' or 'big-m', got {formulation!r}.")
-    loss = problem.weights[used] @ cp.logistic(-cp.multiply(problem.y[used], A @ x + b))
-    model = cp.Problem(cp.Minimize(loss + ridge / problem.gamma + problem.mu * cp.sum(z)), constraints)
-    return _solved(cp, model)
-
-
-def _decided(cp: Any, problem: Problem, x: Any, z: Any) -> list[Any]:
-    """Constraints that carry the user's decisions and keep constant columns out."""
-    include = np.asarray(problem.include, dtype=np.intp)
-    out = np.union1d(np.asarray(problem.exclude, dtype=np.intp), np.flatnonzero(problem.design.constant))
-    out = np.setdiff1d(out, include)
-    constraints = []
-    if include.size:
-        constraints.append(z[include] == 1.0)
-    if out.size:
-        constraints += [z[out] == 0.0, x[out] == 0.0]
-    return constraints
-
-
-def _solved(cp: Any, model: Any) -> float:
-    """The value at the tightest tolerance Clarabel reaches: interior points may stall before the first."""
-    for tolerance in (1e-10, 1e-9, 1e-8):
-        settings = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
-        try:
-            model.solve(solver=cp.CLARABEL, **settings)
-        except cp.SolverError:
-            continue
-        if model.status == cp.OPTIMAL:
-            return float(model.value)
-    raise RuntimeError(f"Clarabel stopped with status {model.status!r}.")
-
-
-def _cvxpy() -> Any:
-    try:
-        import cvxpy
-    except ImportError as error:
-        raise ImportError(
-            "the conic model needs CVXPY and Clarabel: install them with `pip install 'safescreen[conic]'`."
-        ) from error
-    return cvxpy

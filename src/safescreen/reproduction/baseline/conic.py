@@ -9,24 +9,25 @@ from __future__ import annotations
 
 import heapq
 import math
+import warnings
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 from scipy.special import expit, xlog1py, xlogy
 
 import safescreen as ss
+from safescreen.testing.conic import conic_model
 from safescreen.testing.reference import fit_support
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-EXTRA = "pip install 'safescreen[conic]'"
 _SLACK = 1e-9  # relative: bounds here are evaluated in plain floating point, so a proof must clear them by this
+_WHERE_IT_STALLS = dict.fromkeys(("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"), 1e-2)
 _INTEGRAL = 1e-6  # a choice this close to 0 or 1 counts as made
 
 
@@ -57,6 +58,14 @@ class Model(NamedTuple):
     support: IndexArray
 
 
+class Relaxed(NamedTuple):
+    """Coefficients and choice of a node's relaxation, and the seconds the solver took for it."""
+
+    x: FloatArray
+    z: FloatArray
+    seconds: float
+
+
 class Root(NamedTuple):
     """What is known before branching: bound and rounded model, and what screening has decided."""
 
@@ -71,6 +80,19 @@ def nearest_choice(z: FloatArray, k: int) -> IndexArray:
     order = np.argsort(-z, kind="stable")[:k]
     used_up = float(np.minimum(z, 1.0).sum()) >= k * (1.0 - 1e-6)
     return np.sort(order[z[order] > 0.0] if used_up else order[z[order] >= 0.5])
+
+
+def rounded_model(problem: ss.Problem, z: FloatArray) -> Model:
+    """The paper's upper bound: a relaxation's choice rounded to the nearest feasible one and refitted."""
+    return refit(problem, nearest_choice(np.where(problem.included, np.inf, z), problem.k))
+
+
+def refit(problem: ss.Problem, support: IndexArray) -> Model:
+    """The best model on a support; its objective is rounded up."""
+    columns = np.asarray(problem.design.columns(support), dtype=np.float64)
+    x = np.zeros(problem.n_features)
+    x[support] = fit_support(columns, problem.y, problem.weights, problem.gamma, False).x
+    return Model(problem.objective(*problem.to_data_units(x)), support)
 
 
 class Pipeline:
@@ -123,94 +145,21 @@ class Pipeline:
         """Round the relaxation ``(x, z)`` of the root; the rounded model is the upper bound to screen with."""
         fixed, percent = self.start, 0.0
         bound, gain = self.dual(x, fixed)
-        model = self.refit(nearest_choice(np.where(fixed.chosen, np.inf, z), self.problem.k))
+        model = rounded_model(self.problem, z)
         if screening:
             fixed = self.screen(bound, gain, model.objective, fixed)
             percent = 100.0 * float(np.mean(fixed.out | fixed.chosen))
         return Root(bound, model, fixed, percent)
 
-    def refit(self, support: IndexArray) -> Model:
-        """The best model on a support; its objective is rounded up."""
-        problem = self.problem
-        fit = fit_support(self.columns[:, support], problem.y, problem.weights, problem.gamma, False)
-        x = np.zeros(problem.n_features)
-        x[support] = fit.x
-        return Model(problem.objective(*problem.to_data_units(x)), support)
-
-
-# -- a node as a cone program ----------------------------------------------------------------------------
-
-
-def clarabel() -> Any:
-    """The solver, or one sentence on how to get it."""
-    try:
-        import clarabel
-    except ImportError as error:
-        raise ImportError(f"the baseline needs Clarabel: {EXTRA}.") from error
-    return clarabel
-
-
-def relax_node(pipeline: Pipeline, fixed: Fixed, time_limit: float) -> tuple[FloatArray, FloatArray] | None:
-    """Coefficients and choice of a node's perspective relaxation; None if the time is up."""
-    solver = clarabel()
-    settings = solver.DefaultSettings()
-    settings.verbose = False
-    settings.max_threads = 1
-    settings.time_limit = max(time_limit, 1e-3)
-    free, chosen = np.flatnonzero(pipeline.free(fixed)), np.flatnonzero(fixed.chosen)
-    result = solver.DefaultSolver(*_cone_program(pipeline, free, chosen, pipeline.kappa(fixed)), settings).solve()
-    if result.status == solver.SolverStatus.MaxTime:
-        return None
-    x_free, x_chosen, z_free, _ = np.split(result.x, np.cumsum([free.size, chosen.size, free.size]))
-    x, z = np.zeros(fixed.out.size), np.zeros(fixed.out.size)
-    x[free], x[chosen] = x_free, x_chosen
-    z[free], z[chosen] = np.clip(z_free, 0.0, 1.0), 1.0
-    return x, z
-
-
-def _cone_program(pipeline: Pipeline, free: IndexArray, chosen: IndexArray, kappa: int) -> tuple[Any, ...]:
-    """The paper's model of a node: objective, constraints and cones over the unknowns ``x_F, x_in, z, t, u, r``.
-
-    Two exponential cones per sample carry the loss, one second-order cone per free feature carries ``x² ≤ z t``:
-
-        min  Σ w_i u_i + (1/γ) Σ_F t_j + (1/γ) Σ_in x_j² + μ Σ_F z_j
-        exp(-y_i A_i x - u_i) ≤ r_i,   exp(-u_i) ≤ 1 - r_i,   x_j² ≤ z_j t_j,   z ≤ 1,   Σ_F z ≤ κ
-
-    Fixed features are taken out of the program rather than bounded: ``x² ≤ 0 · t`` has no interior, which
-    interior-point methods need.
-    """
-    problem = pipeline.problem
-    m, f, n = problem.n_samples, free.size, free.size + chosen.size
-    at_z, at_t, at_u, at_r, size = n, n + f, n + 2 * f, n + 2 * f + m, n + 2 * f + 2 * m
-    quadratic, cost = np.zeros(size), np.zeros(size)
-    quadratic[f:n] = 2.0 / problem.gamma
-    cost[at_z:at_t], cost[at_t:at_u], cost[at_u:at_r] = problem.mu, 1.0 / problem.gamma, problem.weights
-
-    def unit(start: int, count: int) -> Any:
-        return sparse.eye_array(count, size, k=start, format="csr")
-
-    x, z, t, u, r = unit(0, f), unit(at_z, f), unit(at_t, f), unit(at_u, m), unit(at_r, m)
-    nothing = sparse.csr_array((m, size))
-    signed = -problem.y[:, None] * pipeline.columns[:, np.concatenate([free, chosen])]
-    loss = sparse.hstack([sparse.csr_array(signed), nothing[:, n:]])
-    budget = sparse.csr_array(z.sum(axis=0)[None, :])
-    # a row of each block gives one entry of the cone's vector: rhs - row · unknowns
-    above, above_rhs = _interleaved([u - loss, nothing, -r], [0.0, 1.0, 0.0])
-    below, below_rhs = _interleaved([u, nothing, r], [0.0, 1.0, 1.0])
-    shape, shape_rhs = _interleaved([-z - t, -2.0 * x, t - z], [0.0, 0.0, 0.0])
-    rows = sparse.vstack([z, budget, above, below, shape], format="csc")
-    rhs = np.concatenate([np.ones(f), [float(max(kappa, 0))], above_rhs, below_rhs, shape_rhs])
-    solver = clarabel()
-    cones = [solver.NonnegativeConeT(f + 1)]
-    cones += [solver.ExponentialConeT()] * (2 * m) + [solver.SecondOrderConeT(3)] * f
-    return sparse.csc_matrix(sparse.diags_array(quadratic)), cost, sparse.csc_matrix(rows), rhs, cones
-
-
-def _interleaved(blocks: list[Any], constants: list[float]) -> tuple[Any, FloatArray]:
-    """Row i of the first block, row i of the second and so on: the three entries of the i-th cone together."""
-    count, parts = blocks[0].shape[0], len(blocks)
-    order = np.arange(count * parts).reshape(parts, count).T.ravel()
-    return sparse.vstack(blocks, format="csr")[order], np.tile(constants, count)
+    def relax(self, fixed: Fixed, time_limit: float) -> Relaxed:
+        """Solve a node's perspective relaxation, as well as the time allows."""
+        kept = self.free(fixed) | fixed.chosen
+        if not kept.any():
+            return Relaxed(np.zeros(kept.size), np.zeros(kept.size), 0.0)
+        node = conic_model(self.problem, ~kept, fixed.chosen)
+        with warnings.catch_warnings(action="ignore"):  # about accuracy, which the dual bound does not rely on
+            node.model.solve(solver="CLARABEL", max_threads=1, time_limit=max(time_limit, 1e-3), **_WHERE_IT_STALLS)
+        return Relaxed(node.coefficients, node.choice, node.model.solver_stats.solve_time)
 
 
 # -- the search ------------------------------------------------------------------------------------------
@@ -236,13 +185,17 @@ class _Node(NamedTuple):
 
 
 class _Search:
-    """Best-bound branch and bound."""
+    """Best-bound branch and bound.
+
+    Its clock stands still while CVXPY translates a node for the solver, which a program written for this solver would
+    not need.
+    """
 
     def __init__(self, pipeline: Pipeline, rel_gap: float, time_limit: float) -> None:
         self.pipeline = pipeline
         self.rel_gap = rel_gap
+        self.time_limit = time_limit
         self.start = perf_counter()
-        self.end = self.start + time_limit
         self.relaxed = 0
         self.heap: list[_Node] = []
         self.incumbent = Model(math.inf, np.empty(0, np.int64))
@@ -252,12 +205,11 @@ class _Search:
         """Root, screening, tree."""
         relaxed = self._relax(self.pipeline.start)
         if relaxed is None:
-            nothing = np.zeros(self.pipeline.problem.n_features)
-            self.incumbent = self.pipeline.root(nothing, nothing, False).model
+            self.incumbent = rounded_model(self.pipeline.problem, np.zeros(self.pipeline.problem.n_features))
             return self._solution("time_limit", 0.0, -math.inf)
-        root = self.pipeline.root(*relaxed, screening)
+        root = self.pipeline.root(relaxed.x, relaxed.z, screening)
         self.incumbent = root.model
-        heapq.heappush(self.heap, _Node(root.bound, 0, root.fixed, relaxed[1]))
+        heapq.heappush(self.heap, _Node(root.bound, 0, root.fixed, relaxed.z))
         while self.heap and not self._done(self.lower_bound):
             if not self._branch(heapq.heappop(self.heap)):
                 return self._solution("time_limit", root.screened_percent, self.lower_bound)
@@ -279,7 +231,7 @@ class _Search:
         distance = np.where(free, np.minimum(node.z, 1.0 - node.z), -1.0)
         j = int(np.argmax(distance))
         if distance[j] <= _INTEGRAL:
-            integral = self.pipeline.refit(np.flatnonzero(node.fixed.chosen | (free & (node.z > 0.5))))
+            integral = refit(self.pipeline.problem, np.flatnonzero(node.fixed.chosen | (free & (node.z > 0.5))))
             self.incumbent = min(self.incumbent, integral, key=lambda model: model.objective)
             if distance[j] < 0.0 or self._done(node.bound):
                 self.closed = min(self.closed, node.bound)
@@ -290,22 +242,30 @@ class _Search:
             if relaxed is None:
                 heapq.heappush(self.heap, node)
                 return False
-            x, z = relaxed
-            bound = max(self.pipeline.dual(x, child)[0], node.bound)
+            bound = max(self.pipeline.dual(relaxed.x, child)[0], node.bound)
             if self._done(bound):
                 self.closed = min(self.closed, bound)
             else:
-                heapq.heappush(self.heap, _Node(bound, self.relaxed, child, z))
+                heapq.heappush(self.heap, _Node(bound, self.relaxed, child, relaxed.z))
         return True
 
-    def _relax(self, fixed: Fixed) -> tuple[FloatArray, FloatArray] | None:
-        """Coefficients and choice of a node; None when time is up."""
-        left = self.end - perf_counter()
-        found = relax_node(self.pipeline, fixed, left) if left > 0.0 else None
-        self.relaxed += found is not None
+    def _relax(self, fixed: Fixed) -> Relaxed | None:
+        """The relaxation of a node; None when time is up."""
+        if self.seconds >= self.time_limit:
+            return None
+        before = perf_counter()
+        found = self.pipeline.relax(fixed, self.time_limit - self.seconds)
+        self.start += perf_counter() - before - found.seconds
+        if self.seconds >= self.time_limit:
+            return None
+        self.relaxed += 1
         return found
+
+    @property
+    def seconds(self) -> float:
+        """What the clock shows."""
+        return perf_counter() - self.start
 
     def _solution(self, status: str, percent: float, bound: float) -> BaselineSolution:
         objective, support = self.incumbent
-        nodes, seconds = max(self.relaxed - 1, 0), perf_counter() - self.start
-        return BaselineSolution(objective, bound, status, nodes, seconds, percent, support)
+        return BaselineSolution(objective, bound, status, max(self.relaxed - 1, 0), self.seconds, percent, support)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import safescreen as ss
-from safescreen.reproduction.baseline.conic import EXTRA, BaselineSolution, Fixed, Pipeline
+from safescreen.reproduction.baseline.conic import BaselineSolution, Pipeline, refit
+from safescreen.testing.conic import ConicModel, conic_model, import_cvxpy
 
 _OPTIONS = {
     "MSK_IPAR_MIO_VAR_SELECTION": "MSK_MIO_VAR_SELECTION_PSEUDOCOST",
@@ -28,20 +28,9 @@ _OPTIONS = {
 }
 
 
-class CvxModel(NamedTuple):
-    """A CVXPY model with the variables that matter."""
-
-    model: Any
-    x: Any
-    z: Any
-
-
 def check_mosek() -> None:
     """Say in one sentence why MOSEK cannot be used here, if it cannot."""
-    try:
-        import cvxpy  # noqa: F401
-    except ImportError as error:
-        raise ImportError(f"the MOSEK baseline needs CVXPY: {EXTRA}.") from error
+    import_cvxpy()
     try:
         import mosek
     except ImportError as error:
@@ -71,14 +60,13 @@ def mosek_search(
         check_mosek()
     start = perf_counter()
     pipeline = Pipeline(problem)
-    relaxed = mixed_integer_model(pipeline, pipeline.start, integer=False)
+    relaxed = conic_model(problem, *pipeline.start)
     solve_model(relaxed, solver if solver == "MOSEK" else "CLARABEL", rel_gap, time_limit)
-    x, z = _full(relaxed.x.value, pipeline.start), _full(relaxed.z.value, pipeline.start)
-    bound, best, fixed, percent = pipeline.root(x, z, screening)
-    whole = mixed_integer_model(pipeline, fixed)
+    bound, best, fixed, percent = pipeline.root(relaxed.coefficients, relaxed.choice, screening)
+    whole = conic_model(problem, *fixed, integer=True)
     proved, nodes = solve_model(whole, solver, rel_gap, max(time_limit - (perf_counter() - start), 1e-3))
     if whole.z.value is not None:
-        found = pipeline.refit(np.flatnonzero(_full(whole.z.value, fixed) > 0.5))
+        found = refit(problem, np.flatnonzero(whole.choice > 0.5))
         best = min(best, found, key=lambda model: model.objective)
     if proved is not None:
         bound = proved
@@ -89,28 +77,8 @@ def mosek_search(
     return BaselineSolution(best.objective, bound, status, nodes, perf_counter() - start, percent, best.support)
 
 
-def mixed_integer_model(pipeline: Pipeline, fixed: Fixed, integer: bool = True) -> CvxModel:
-    """The perspective model over what is not fixed out, with binary choices or their relaxation."""
-    import cvxpy as cp
-
-    problem = pipeline.problem
-    kept = np.flatnonzero(~fixed.out)
-    x, t = cp.Variable(kept.size), cp.Variable(kept.size)
-    z = cp.Variable(kept.size, boolean=integer)
-    constraints = [cp.SOC(z + t, cp.vstack([2.0 * x, z - t]), axis=0), z <= 1.0, z >= fixed.chosen[kept].astype(float)]
-    if problem.k < kept.size:
-        constraints.append(cp.sum(z) <= problem.k)
-    used = problem.weights > 0.0
-    margins = cp.multiply(problem.y[used], pipeline.columns[np.ix_(used, kept)] @ x)
-    loss = problem.weights[used] @ cp.logistic(-margins)
-    cost = loss + cp.sum(t) / problem.gamma + problem.mu * cp.sum(z)
-    return CvxModel(cp.Problem(cp.Minimize(cost), constraints), x, z)
-
-
-def solve_model(model: CvxModel, solver: str, rel_gap: float, time_limit: float) -> tuple[float | None, int]:
+def solve_model(model: ConicModel, solver: str, rel_gap: float, time_limit: float) -> tuple[float | None, int]:
     """Solve a model and read off bound and nodes, which CVXPY itself does not pass on."""
-    import cvxpy as cp
-
     options: dict[str, Any] = {}
     if solver == "MOSEK":
         limit = {"MSK_DPAR_OPTIMIZER_MAX_TIME": time_limit} if math.isfinite(time_limit) else {}
@@ -120,7 +88,7 @@ def solve_model(model: CvxModel, solver: str, rel_gap: float, time_limit: float)
     data, chain, inverse = model.model.get_problem_data(solver, solver_opts=options)
     answer = chain.solve_via_data(model.model, data, solver_opts=options)
     work = _mosek_work(answer["task"]) if solver == "MOSEK" else (None, 0)
-    with suppress(cp.SolverError):  # stopped by the time limit without a model: the variables stay empty
+    with suppress(import_cvxpy().SolverError):  # stopped by the time limit without a model: the variables stay empty
         model.model.unpack_results(answer, chain, inverse)
     return work
 
@@ -132,10 +100,3 @@ def _mosek_work(task: Any) -> tuple[float | None, int]:
     if task.getnumintvar() == 0:
         return None, 0
     return float(task.getdouinf(mosek.dinfitem.mio_obj_bound)), int(task.getintinf(mosek.iinfitem.mio_num_branch))
-
-
-def _full(values: Any, fixed: Fixed) -> npt.NDArray[np.float64]:
-    """Values of the kept columns among zeros for the others."""
-    full = np.zeros(fixed.out.size)
-    full[~fixed.out] = values
-    return full
