@@ -8,8 +8,6 @@ from __future__ import annotations
 import argparse
 import csv
 import math
-import os
-import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +19,8 @@ import _one_thread  # noqa: F401  (before NumPy)
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+
+from safescreen.testing.machine import machine
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
@@ -164,34 +164,13 @@ def save(name: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> None:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    lines = [f"# {name}", "", machine(), ""]
+    lines = [f"# {name}", "", f"{machine()}; one thread unless said otherwise.", ""]
     lines += ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(cell_text(c, row[c]) for c in columns) + " |" for row in rows]
     lines += ["", *(f"- {note}" for note in notes)]
     (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for note in notes:
         console.print(f"[bold]{note}[/bold]")
-
-
-def machine() -> str:
-    """The processor and versions behind a set of numbers; absolute seconds mean nothing without them."""
-    import numba
-    import scipy
-
-    return (
-        f"{processor()}, {os.cpu_count()} cores; Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"SciPy {scipy.__version__}, Numba {numba.__version__}; one thread unless said otherwise."
-    )
-
-
-def processor() -> str:
-    """The processor's model name where the system tells it."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def parser(description: str, solvers: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -16,10 +16,10 @@ from safescreen.cli.commands.demo import demo
 from safescreen.cli.commands.fit import fit
 from safescreen.cli.commands.path import path
 from safescreen.cli.commands.predict import predict
+from safescreen.cli.commands.reproduce import reproduce
 from safescreen.cli.commands.screen import screen
 from safescreen.cli.commands.verify import verify
 from safescreen.cli.failures import BAD_INPUT, SentenceGroup
-from safescreen.reproduction.command import reproduce
 
 __all__ = ["BAD_INPUT", "app", "main"]
 

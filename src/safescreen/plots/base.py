@@ -65,7 +65,7 @@ class Display(ABC):
         axes = np.ravel(np.asarray(self._new_axes(pyplot()) if ax is None else ax, dtype=object))
         self._draw(*axes, **kwargs)
         for one in axes:
-            _tidy(one)
+            tidy(one)
         self.ax_ = axes if axes.size > 1 else axes[0]
         self.figure_ = axes[0].figure
         return self
@@ -114,7 +114,7 @@ def label_parameter(ax: Any, parameter: str, values: npt.NDArray[Any]) -> None:
         ax.set_xscale("log")
 
 
-def _tidy(ax: Any) -> None:
+def tidy(ax: Any) -> None:
     """Fewer lines around the data."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(alpha=0.25, linewidth=0.6)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from safescreen.files import write_whole
+from safescreen.plots.base import pyplot, tidy
 from safescreen.reproduction.experiments import BASELINES
 from safescreen.reproduction.results import Row
 from safescreen.reproduction.writing import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _RIDGE_COLOURS = {1.0: "#0b5394", 1.5: "#d9822b", 1.8: "#2e8b57"}
 _THEIRS, _THEIRS_SCREENED, _OURS = "#9aa5b1", "#3e4c59", "#0b5394"
@@ -40,9 +44,11 @@ class Panel(NamedTuple):
 
 def draw(table: Table, folder: Path, form: str = "svg") -> Path:
     """Draw a table or figure; returns the file."""
-    plt = _pyplot()
+    plt = pyplot()
+    plt.switch_backend("Agg")
+    # the same picture gives the same file; text as text can be searched, and halves the file
+    plt.rcParams.update({"svg.hashsalt": "safescreen", "svg.fonttype": "none"})
     figure = _screening_figure(plt, table) if table.name.startswith("figure") else _dots(plt, table, _panels(table))
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{table.name}.{form}"
     with write_whole(path) as temporary:
         figure.savefig(temporary, format=form, dpi=150, metadata={"Date": None} if form == "svg" else None)
@@ -50,28 +56,19 @@ def draw(table: Table, folder: Path, form: str = "svg") -> Path:
     return path
 
 
-def _pyplot() -> Any:
-    """Matplotlib without a display, or one sentence on how to get it."""
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise ImportError("Figures need matplotlib: pip install 'safescreen[plot]'.") from error
-    mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "safescreen"  # the same picture gives the same file
-    mpl.rcParams["svg.fonttype"] = "none"  # text as text: it can be searched, and halves the file
-    import matplotlib.pyplot as plt
-
-    return plt
-
-
 def _axes(plt: Any, count: int, size: tuple[float, float]) -> tuple[Any, Any]:
     """A figure with so many panels in a row."""
     figure, axes = plt.subplots(1, count, figsize=size, sharey=True, squeeze=False, layout="constrained")
     for ax in axes[0]:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(alpha=0.25, linewidth=0.6)
-        ax.set_axisbelow(True)
+        tidy(ax)
     return figure, axes[0]
+
+
+def _frame(table: Table) -> pd.DataFrame:
+    """The rows as columns of numbers, NaN where there is none."""
+    import pandas as pd
+
+    return pd.DataFrame(table.rows).replace({None: math.nan}).infer_objects()
 
 
 def _finish(figure: Any, axes: Any, columns: int, title: str) -> Any:
@@ -90,36 +87,35 @@ def _finish(figure: Any, axes: Any, columns: int, title: str) -> Any:
 
 def _screening_figure(plt: Any, table: Table) -> Any:
     """Per cent screened over the number of samples: a panel per price (or budget ratio), a line per ridge."""
+    points = _frame(table)
     key = "mu" if table.name == "figure1" else "n"
-    panels, samples, ridges = (sorted({row[name] for row in table.rows}) for name in (key, "m", "gamma"))
+    samples, ridges = (sorted(points[name].unique()) for name in ("m", "gamma"))
+    panels = points.groupby(key)
     figure, axes = _axes(plt, len(panels), (1.2 + 3.1 * len(panels), 4.0))
-    for ax, panel in zip(axes, panels, strict=True):
-        rows = [row for row in table.rows if row[key] == panel]
+    for ax, (panel, found) in zip(axes, panels, strict=True):
         for place, gamma in enumerate(ridges):
-            ours = [row for row in rows if row["gamma"] == gamma]
-            _screening_lines(ax, ours, samples, 0.14 * (place - 0.5 * (len(ridges) - 1)))
+            _screening_lines(ax, found[found["gamma"] == gamma], samples, 0.14 * (place - 0.5 * (len(ridges) - 1)))
         ax.set_xticks(range(len(samples)), [f"{m:,}" for m in samples])
         ax.set_xlim(-0.45, len(samples) - 0.5)
         ax.set_xlabel("samples m")
-        title = f"μ = {panel:g}" if key == "mu" else f"n = {panel:,} (k/n = {rows[0]['k_over_n']:.3g})"
+        title = f"μ = {panel:g}" if key == "mu" else f"n = {panel:,} (k/n = {found['k_over_n'].iloc[0]:.3g})"
         ax.set_title(title, fontsize=10)
     axes[0].set_ylabel("features screened at the root, %")
     axes[0].set_ylim(top=100.9)  # once all points are drawn: this ends the scaling by itself
     return _finish(figure, axes, len(ridges), table.title.partition(": ")[2])
 
 
-def _screening_lines(ax: Any, rows: list[Row], samples: list[int], shift: float) -> None:
-    """The rows of one ridge: with the paper's upper bound, and with the best one."""
-    gamma = rows[0]["gamma"]
+def _screening_lines(ax: Any, points: pd.DataFrame, samples: list[int], shift: float) -> None:
+    """The points of one ridge: with the paper's upper bound, and with the best one."""
+    gamma = points["gamma"].iloc[0]
     colour = _RIDGE_COLOURS.get(gamma, "black")
     rounded = Series(f"γ = {gamma:g}, rounded model (the paper's)", "screened_percent", "o", colour)
     best = Series(f"γ = {gamma:g}, best model found", "screened_percent_best", "D", colour, filled=False)
     for series, line, aside in ((rounded, "-", 0.0), (best, ":", 0.05)):
-        points = [row for row in rows if not math.isnan(row[series.value])]
-        places = [samples.index(row["m"]) + shift + aside for row in points]
-        values = [row[series.value] for row in points]
-        spreads = [row[f"{series.value}_std"] for row in points]
-        _mark(ax, (places, values), series, yerr=spreads, linestyle=line, linewidth=1.2)
+        known = points.dropna(subset=series.value)
+        places = known["m"].map(samples.index) + shift + aside
+        spreads = known[f"{series.value}_std"]
+        _mark(ax, (places, known[series.value]), series, yerr=spreads, linestyle=line, linewidth=1.2)
 
 
 # -- tables ----------------------------------------------------------------------------------------------
@@ -168,11 +164,11 @@ def _label(row: Row) -> str:
 
 def _dots(plt: Any, table: Table, panels: list[Panel]) -> Any:
     """A row of the table per line, a mark per number; triangles are lower bounds from a time limit."""
-    rows = table.rows
+    rows, points = table.rows, _frame(table)
     figure, axes = _axes(plt, len(panels), (2.6 + 4.0 * len(panels), 1.8 + 0.19 * len(rows)))
     for ax, panel in zip(axes, panels, strict=True):
         for place, series in enumerate(panel.series):
-            _series(ax, rows, series, 0.12 * (place - 0.5 * (len(panel.series) - 1)), panel.scale)
+            _series(ax, points, series, 0.12 * (place - 0.5 * (len(panel.series) - 1)), panel.scale)
         ax.set_xscale(panel.scale)
         if panel.scale == "log":
             _plain_ticks(ax)
@@ -192,34 +188,21 @@ def _plain_ticks(ax: Any) -> None:
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _series(ax: Any, rows: list[Row], series: Series, shift: float, scale: str) -> None:
+def _series(ax: Any, points: pd.DataFrame, series: Series, shift: float, scale: str) -> None:
     """The marks of one series; those at a time limit look different and have a label of their own."""
-    found = [(place + shift, row) for place, row in enumerate(rows) if _drawable(row.get(series.value), scale)]
+    found = points[points[series.value] > (0.0 if scale == "log" else -math.inf)]
     limit = series.value.removesuffix("_seconds") + "_at_limit"
+    at_limit = found[limit] > 0 if limit in found else found.index < 0
     limited = series._replace(marker=">", label=f"{series.label}: at least (limit)")
-    for kind, points in (
-        (series, [point for point in found if not point[1].get(limit)]),
-        (limited, [point for point in found if point[1].get(limit)]),
-    ):
-        if points:
-            values = [row[series.value] for _, row in points]
-            spreads = _spreads([row for _, row in points], series.value, scale)
-            _mark(ax, (values, [place for place, _ in points]), kind, xerr=spreads, linestyle="none")
+    for kind, some in ((series, found[~at_limit]), (limited, found[at_limit])):
+        if len(some):
+            values, spreads = some[series.value], some.get(f"{series.value}_std")
+            if spreads is not None and scale == "log":
+                spreads = spreads.clip(upper=0.95 * values)  # a bar must not reach zero
+            _mark(ax, (values, some.index + shift), kind, xerr=spreads, linestyle="none")
 
 
-def _mark(ax: Any, points: tuple[list[float], list[float]], series: Series, **style: Any) -> None:
+def _mark(ax: Any, points: tuple[Any, Any], series: Series, **style: Any) -> None:
     filling = series.colour if series.filled else "white"
     look = {"color": series.colour, "marker": series.marker, "markerfacecolor": filling, "markersize": 5}
     ax.errorbar(*points, label=series.label, elinewidth=0.9, capsize=2, **look, **style)
-
-
-def _drawable(value: Any, scale: str) -> bool:
-    return isinstance(value, float) and not math.isnan(value) and (scale == "linear" or value > 0.0)
-
-
-def _spreads(rows: list[Row], name: str, scale: str) -> list[float] | None:
-    """Standard deviations, if any; on a logarithmic axis they must not reach zero."""
-    if f"{name}_std" not in rows[0]:
-        return None
-    spreads = [row[f"{name}_std"] for row in rows]
-    return spreads if scale == "linear" else [min(s, 0.95 * row[name]) for s, row in zip(spreads, rows, strict=True)]

@@ -9,16 +9,14 @@ from __future__ import annotations
 import json
 import math
 import os
-import platform
 import statistics
 from collections.abc import Iterable
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from safescreen import __version__
 from safescreen.reproduction.experiments import Choice, Instance, Task
+from safescreen.testing.machine import machine
 
 Result = dict[str, Any]
 Row = dict[str, Any]
@@ -100,26 +98,6 @@ class Results:
         """What measuring these tasks took, all in all."""
         found = (self.shown(task) for task in tasks)
         return sum(float(result["wall"]) for result in found if result is not None)
-
-
-@cache
-def machine() -> str:
-    """Processor and versions: seconds mean nothing without them."""
-    libraries = ", ".join(f"{name} {metadata.version(name.lower())}" for name in ("NumPy", "SciPy", "Numba"))
-    return (
-        f"{_processor()}, {os.cpu_count()} cores; Python {platform.python_version()}, {libraries}, "
-        f"safescreen {__version__}"
-    )
-
-
-def _processor() -> str:
-    """The processor's name where the system tells it."""
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        for line in information.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 class Measured:

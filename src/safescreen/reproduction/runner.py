@@ -9,18 +9,17 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from safescreen.reproduction.experiments import Task, guessed_seconds
 from safescreen.reproduction.results import FAILED, Result, Results
-from safescreen.reproduction.writing import clock
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
 _PAUSE = 20.0  # seconds between two lines where there is no terminal
@@ -33,22 +32,25 @@ def run(tasks: Sequence[Task], results: Results, jobs: int, display: Any, genomi
     ``display`` is told the state of affairs: ``display.update(waiting, running)``.
     """
     waiting = deque(task for task in tasks if results.find(task) is None)
-    running: dict[Future[Result], _Assignment] = {}
+    running: dict[Future[Result], _Worker] = {}
     display.update(waiting, [])
     with _workers(min(jobs, len(waiting)), genomic) as idle:
         while waiting or running:
             while waiting and idle:
-                worker, task = idle.pop(), waiting.popleft()
-                running[worker.submit(task)] = _Assignment(worker, task, time.monotonic())
+                worker = idle.pop()
+                running[worker.submit(waiting.popleft())] = worker
             for future in wait(running, timeout=1.0, return_when=FIRST_COMPLETED).done:
-                done = running.pop(future)
-                results.add(done.task, _answer(future, done.elapsed))
-                idle.append(done.worker)
+                worker = running.pop(future)
+                results.add(worker.task, _answer(future, worker.elapsed))
+                idle.append(worker)
             display.update(waiting, running.values())
 
 
 class _Worker:
     """A pool of one process: if that dies (out of memory, say), one task fails and the other workers go on."""
+
+    task: Task
+    since: float
 
     def __init__(self, genomic: str | None) -> None:
         self._genomic = genomic
@@ -56,6 +58,7 @@ class _Worker:
 
     def submit(self, task: Task) -> Future[Result]:
         """Begin a task, in a fresh process if the last one died."""
+        self.task, self.since = task, time.monotonic()
         try:
             return self._pool.submit(_carry_out, task, self._genomic)
         except BrokenProcessPool:
@@ -63,22 +66,14 @@ class _Worker:
             self._pool = _new_pool()
             return self._pool.submit(_carry_out, task, self._genomic)
 
-    def close(self) -> None:
-        """Give back what the pool holds."""
-        self._pool.shutdown(cancel_futures=True)
-
-
-class _Assignment(NamedTuple):
-    """A task in the hands of a worker."""
-
-    worker: _Worker
-    task: Task
-    since: float
-
     @property
     def elapsed(self) -> float:
         """Seconds since the task was handed over."""
         return time.monotonic() - self.since
+
+    def close(self) -> None:
+        """Give back what the pool holds."""
+        self._pool.shutdown(cancel_futures=True)
 
 
 def _answer(future: Future[Result], elapsed: float) -> Result:
@@ -170,18 +165,20 @@ class Display:
     def __exit__(self, *exception: object) -> None:
         self._bar.stop()
 
-    def update(self, waiting: Sequence[Task], running: Sequence[_Assignment]) -> None:
+    def update(self, waiting: Sequence[Task], running: Collection[_Worker]) -> None:
         """Show where the run stands."""
+        from safescreen.formatting.digits import duration  # not above: workers load this module before NumPy
+
         open_tasks = [*waiting, *(one.task for one in running)]
         counted = f"{self._total - len(open_tasks)} of {self._total}"
         done = self._work - sum(map(guessed_seconds, open_tasks))
         longest = max(running, key=lambda one: one.elapsed, default=None)
         text = ""
         if longest is not None and longest.elapsed > _LONG:
-            text = f"({longest.task.instance.label}, {longest.task.kind}: {clock(longest.elapsed)})"
+            text = f"({longest.task.instance.label}, {longest.task.kind}: {duration(longest.elapsed)})"
         self._bar.update(self._item, completed=done, description=text, counted=counted)
         if self._bar.disable and self._console.get_time() - self._last > _PAUSE:
             self._last = self._console.get_time()
             (bar,) = self._bar.tasks
-            left = "" if bar.time_remaining is None else f", about {clock(bar.time_remaining)} left"
-            self._console.print(f"{counted} measured in {clock(bar.elapsed or 0.0)}{left}", highlight=False)
+            left = "" if bar.time_remaining is None else f", about {duration(bar.time_remaining)} left"
+            self._console.print(f"{counted} measured in {duration(bar.elapsed or 0.0)}{left}", highlight=False)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from safescreen.formatting.digits import duration
 from safescreen.reproduction.results import Row
 
 if TYPE_CHECKING:
@@ -68,13 +67,6 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{max(digits - 1 - magnitude, 0)}f}"
 
 
-def clock(seconds: float) -> str:
-    """Seconds as a person would say them: an estimate deserves two digits."""
-    if seconds < 100.0:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60.0:.0f} min" if seconds < 6000.0 else f"{seconds / 3600.0:.1f} h"
-
-
 def solve_seconds(row: Row, kind: str) -> str:
     """Seconds, with a sign that they are a lower bound, and how many instances were not finished."""
     if row.get("missing"):
@@ -97,12 +89,10 @@ def mean_ratio(row: Row, name: str) -> str:
 
 def as_csv(table: Table) -> str:
     """All numbers of the rows, more than the columns show."""
-    buffer = io.StringIO()
-    names = list(dict.fromkeys(name for row in table.rows for name in row))
-    writer = csv.DictWriter(buffer, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: "" if _unknown(value) else value for name, value in row.items()} for row in table.rows)
-    return buffer.getvalue()
+    import pandas as pd
+
+    text: str = pd.DataFrame(table.rows, dtype=object).to_csv(index=False, lineterminator="\n")
+    return text
 
 
 def as_markdown(table: Table) -> str:
@@ -122,7 +112,7 @@ def as_report(tables: Sequence[Table], command: str, machines: Sequence[str], se
     parts = [
         "# Reproduction of Deza and Atamtürk (2022)\n",
         f"Written by `{command}`. Measured on {' and '.join(machines) or 'nothing yet'}; one thread a solve. All "
-        f"measurements together took {clock(seconds)} of one core.\n",
+        f"measurements together took {duration(seconds)} of one core.\n",
     ]
     for table in tables:
         parts.append(as_markdown(table))

@@ -1,4 +1,4 @@
-"""The command ``safescreen reproduce``."""
+"""``safescreen reproduce``: the paper's experiments, its figures beside ours."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.console import Console
 
+from safescreen.cli.failures import INTERRUPTED, fail, finish
 from safescreen.files import write_whole
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from safescreen.reproduction.experiments import Choice, Task
     from safescreen.reproduction.results import Results
     from safescreen.reproduction.writing import Table
 
-LIMIT_HIT, BAD_INPUT, INTERRUPTED = 1, 2, 130
 _LIMIT, _QUICK_LIMIT = 300.0, 20.0
 _PAGE = 120  # columns where there is no terminal
 
@@ -58,33 +57,26 @@ def reproduce(
     limit = time_limit if time_limit is not None else _QUICK_LIMIT if quick else _LIMIT
     choice = Choice(TARGETS if target == "all" else (target,), seeds, quick, gap, limit, backend)
     folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
-    try:
-        unsolved = _reproduce(choice, folder, jobs, None if genomic is None else str(genomic))
-    except (ImportError, OSError, ValueError) as error:
-        typer.echo(f"safescreen: {error}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
-    if unsolved:
-        raise typer.Exit(LIMIT_HIT)
+    finish(proved=_reproduce(choice, folder, jobs, None if genomic is None else str(genomic)))
 
 
-def _reproduce(choice: Choice, folder: Path, jobs: int, genomic: str | None) -> int:
-    """Measure, write, show; returns the number of our solves that were not finished."""
-    from rich.console import Console
-
+def _reproduce(choice: Choice, folder: Path, jobs: int, genomic: str | None) -> bool:
+    """Measure, write, show; returns whether all of our solves were finished."""
     from safescreen.reproduction.experiments import MODES, SYNTHETIC, tasks
     from safescreen.reproduction.measure import missing_data
     from safescreen.reproduction.results import OPTIMAL, Results
     from safescreen.reproduction.tables import build
     from safescreen.reproduction.writing import as_report
 
-    console = Console() if Console().is_terminal else Console(width=_PAGE)
+    console = Console(highlight=False, width=None if Console().is_terminal else _PAGE)
     everything = len(choice.targets) > 1
     choice = _without_missing_baseline(choice, console)
     names = {setting.data for target in choice.targets for setting in choice.settings(target)}
     missing = missing_data(names - {SYNTHETIC}, genomic)
     for name, sentence in missing.items():
-        console.print(f"[yellow]{name} is left out: {sentence}[/yellow]", highlight=False)
+        _warn(console, f"{name} is left out: {sentence}")
     wanted = tasks(choice, frozenset(missing))
+    folder.mkdir(parents=True, exist_ok=True)
     results = Results(folder / "results.jsonl")
     _measure(wanted, results, jobs, genomic)
     tables = [build(target, results, choice, missing) for target in choice.targets]
@@ -94,9 +86,9 @@ def _reproduce(choice: Choice, folder: Path, jobs: int, genomic: str | None) -> 
     if everything:
         page = as_report(tables, _command_line(choice, jobs), results.machines(wanted), results.seconds(wanted), drawn)
         _write(folder / "README.md", page)
-    console.print(f"Tables and figures are in {folder}", highlight=False)
+    console.print(f"Tables and figures are in {folder}")
     found = [results.shown(task) for task in wanted if task.kind in MODES]
-    return sum(result is None or result["status"] != OPTIMAL for result in found)
+    return all(result is not None and result["status"] == OPTIMAL for result in found)
 
 
 def _without_missing_baseline(choice: Choice, console: Console) -> Choice:
@@ -111,14 +103,12 @@ def _without_missing_baseline(choice: Choice, console: Console) -> Choice:
     except ImportError as error:
         if choice.targets == ("baseline",):
             raise
-        console.print(f"[yellow]The baseline is left out: {error}[/yellow]", highlight=False)
+        _warn(console, f"The baseline is left out: {error}")
         return replace(choice, targets=tuple(name for name in choice.targets if name != "baseline"))
     return choice
 
 
 def _measure(wanted: list[Task], results: Results, jobs: int, genomic: str | None) -> None:
-    from rich.console import Console
-
     from safescreen.reproduction.runner import Display, run
 
     try:
@@ -126,8 +116,11 @@ def _measure(wanted: list[Task], results: Results, jobs: int, genomic: str | Non
             run(wanted, results, jobs, display, genomic)
     except KeyboardInterrupt:
         done = sum(results.find(task) is not None for task in wanted)
-        typer.echo(f"Stopped with {done} of {len(wanted)} measurements kept; the same command continues.", err=True)
-        raise SystemExit(INTERRUPTED) from None
+        fail(f"Stopped with {done} of {len(wanted)} measurements kept; the same command continues.", INTERRUPTED)
+
+
+def _warn(console: Console, sentence: str) -> None:
+    console.print(sentence, style="yellow", markup=False)  # brackets are part of a command to type
 
 
 def _command_line(choice: Choice, jobs: int) -> str:
@@ -146,7 +139,7 @@ def _show(table: Table, folder: Path, console: Console) -> None:
     _write(folder / f"{table.name}.md", as_markdown(table))
     console.print(as_rich(table))
     for note in table.notes:
-        console.print(f"[dim]{note}[/dim]", highlight=False)
+        console.print(note, style="dim", markup=False)
     console.print()
 
 
@@ -158,12 +151,11 @@ def _draw(tables: list[Table], folder: Path, console: Console) -> bool:
         for table in tables:
             draw(table, folder)
     except ImportError as error:
-        console.print(f"[yellow]{error}[/yellow]", highlight=False)
+        _warn(console, f"{error}")
         return False
     return True
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     with write_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
