@@ -64,7 +64,9 @@ def conic_model(
     A = np.asarray(problem.design.columns(np.flatnonzero(kept)), dtype=np.float64)[used]
     x, z = cp.Variable(size), cp.Variable(size, boolean=integer)
     b = cp.Variable() if problem.fit_intercept else 0.0
-    constraints = [z >= chosen[kept].astype(np.float64), z <= 1.0]
+    constraints = [z <= 1.0]  # and z ≥ 0, which either form of the ridge implies
+    if chosen.any():
+        constraints.append(z[np.flatnonzero(chosen[kept])] == 1.0)
     if problem.k < size:
         constraints.append(cp.sum(z) <= problem.k)
     if formulation == "perspective":
