@@ -20,12 +20,10 @@ from safescreen.reproduction.results import (
     Measured,
     Results,
     Row,
-    geometric_mean,
-    known,
     mean,
     mean_and_spread,
 )
-from safescreen.reproduction.writing import Column, Table, mean_ratio, number, solve_seconds
+from safescreen.reproduction.writing import Column, Table, as_frame, geometric_mean, mean_ratio, number, solve_seconds
 
 
 def build(target: str, results: Results, choice: Choice, missing: dict[str, str]) -> Table:
@@ -126,9 +124,8 @@ def _gap_row(target: str, measured: Measured) -> Row:
 def _averages(rows: list[Row]) -> str:
     texts = []
     for name, title, digits in (("bigm", "big-M", 4), ("conic", "conic", 2)):
-        compared = [row for row in rows if row[f"published_{name}_gap_percent"] is not None]
-        theirs = mean(row[f"published_{name}_gap_percent"] for row in compared)
-        ours = mean(row[f"{name}_gap_percent"] for row in compared)
+        pair = as_frame(rows)[[f"published_{name}_gap_percent", f"{name}_gap_percent"]]
+        theirs, ours = pair[pair.iloc[:, 0].notna()].mean()
         texts.append(f"{title} {number(theirs, digits)} % published, {number(ours, digits)} % ours")
     return "; ".join(texts)
 
@@ -170,14 +167,12 @@ def _time_columns(brief: bool = False) -> list[Column]:
 
 
 def _time_notes(rows: list[Row], choice: Choice) -> list[str]:
-    once = _compared(rows)
-    hits = sum(row[f"{mode}_at_limit"] for row in rows for mode in MODES)
-    solved = sum(row[f"{mode}_instances"] for row in rows for mode in MODES)
-    names = ("published_speedup", "speedup_none_root", "speedup_none_nodes")
-    theirs, root, nodes = (number(mean(row[name] for row in once)) for name in names)
-    pairs = [(row["published_bnb_screening_seconds"], row["nodes_seconds"]) for row in once]
-    factor = geometric_mean(theirs / ours for theirs, ours in pairs if theirs is not None and ours > 0.0)
-    sums = [f"{number(sum(known(row[f'{mode}_seconds'] for row in rows)))} ({mode})" for mode in MODES]
+    found, once = as_frame(rows), as_frame(_compared(rows))
+    hits, solved = (found[[f"{mode}_{count}" for mode in MODES]].sum().sum() for count in ("at_limit", "instances"))
+    speedups = once[["published_speedup", "speedup_none_root", "speedup_none_nodes"]].mean()
+    theirs, root, nodes = map(number, speedups)
+    factor = geometric_mean(once["published_bnb_screening_seconds"] / once["nodes_seconds"])
+    sums = [f"{number(found[f'{mode}_seconds'].sum())} ({mode})" for mode in MODES]
     return [
         f"Mean speed-up by screening{_once(rows)}: {theirs} published; ours {root} at the root, {nodes} in every node.",
         f"Published seconds with screening (MOSEK, on another machine) over ours with screening in every node: "
@@ -299,7 +294,7 @@ def _baseline_row(measured: Measured, plain: str, screened: str) -> Row:
 def _mean_speedup(rows: list[Row], pair: str) -> str:
     """Over all settings; a lower bound where a limit was hit."""
     sign = "at least " if any(row[f"speedup_{pair}_at_least"] for row in rows) else ""
-    return sign + number(geometric_mean(row[f"speedup_{pair}"] for row in rows))
+    return sign + number(geometric_mean(as_frame(rows)[f"speedup_{pair}"]))
 
 
 # -- figures 1 and 2 -------------------------------------------------------------------------------------
