@@ -15,14 +15,7 @@ from safescreen.reproduction.experiments import (
     Instance,
     published,
 )
-from safescreen.reproduction.results import (
-    OPTIMAL,
-    Measured,
-    Results,
-    Row,
-    mean,
-    mean_and_spread,
-)
+from safescreen.reproduction.results import OPTIMAL, Measured, Results, Row, mean, mean_and_spread
 from safescreen.reproduction.writing import Column, Table, as_frame, geometric_mean, mean_ratio, number, solve_seconds
 
 
@@ -63,6 +56,11 @@ def _setting_row(measured: Measured) -> Row:
         ratios = {"k_over_n": setting.k / setting.n, "published_k_over_n": CARD_FEATURES[setting.n]}
         row = {"n": setting.n, **ratios}
     return row | {"m": setting.m, "gamma": setting.gamma, "seeds": len(measured.instances)}
+
+
+def _published_row(table: str, setting: Instance, *names: str) -> Row:
+    """What the paper's table says about a setting, None where it says nothing."""
+    return {f"published_{name}": published(table, setting).get(name) for name in names}
 
 
 def _synthetic_table(target: str, title: str, columns: list[Column], rows: list[Row], notes: list[str]) -> Table:
@@ -113,10 +111,9 @@ def _gap_table(target: str, settings: list[Measured], choice: Choice) -> Table:
 
 
 def _gap_row(target: str, measured: Measured) -> Row:
-    printed = published(target, measured.setting)
     row: Row = {}
     for name, bound in (("bigm_gap_percent", "big_m_bound"), ("conic_gap_percent", "conic_bound")):
-        row |= {f"published_{name}": printed.get(name)} | mean_and_spread(name, measured.gaps(bound))
+        row |= _published_row(target, measured.setting, name) | mean_and_spread(name, measured.gaps(bound))
     unproved = sum(result is None or result["status"] != OPTIMAL for result in measured.of("nodes"))
     return row | {"unproved": unproved}
 
@@ -133,15 +130,13 @@ def _averages(rows: list[Row]) -> str:
 # -- tables 3 and 4 --------------------------------------------------------------------------------------
 
 
+_TIMES = ("bnb_seconds", "bnb_screening_seconds", "speedup")
+
+
 def _time_table(target: str, settings: list[Measured], choice: Choice) -> Table:
-    rows = [_setting_row(one) | _published_times(target, one.setting) | _our_times(one) for one in settings]
+    rows = [_setting_row(one) | _published_row(target, one.setting, *_TIMES) | _our_times(one) for one in settings]
     title = f"Table {target[-1]}: seconds without and with screening, {_form(target)}, relative gap {choice.gap:g}"
     return _synthetic_table(target, title, _time_columns(), rows, _time_notes(rows, choice))
-
-
-def _published_times(target: str, setting: Instance) -> Row:
-    printed = published(target, setting)
-    return {f"published_{name}": printed.get(name) for name in ("bnb_seconds", "bnb_screening_seconds", "speedup")}
 
 
 def _our_times(measured: Measured) -> Row:
@@ -227,8 +222,7 @@ def _real_row(measured: Measured, missing: dict[str, str]) -> Row:
     setting = measured.setting
     row: Row = {"dataset": setting.data, "stands_in_for": STAND_INS.get(setting.data)}
     row |= {"mu": setting.mu, "gamma": setting.gamma}
-    row["published_screened_percent"] = published("table5", setting).get("screened_percent")
-    row |= _published_times("table5", setting) | {"missing": setting.data in missing}
+    row |= _published_row("table5", setting, "screened_percent", *_TIMES) | {"missing": setting.data in missing}
     for name in ("n", "m"):
         sizes = measured.values("roots", name)
         row[name] = int(sizes[0]) if sizes else None
