@@ -10,7 +10,7 @@ from safescreen.files import write_whole
 from safescreen.plots.base import pyplot, tidy
 from safescreen.reproduction.experiments import BASELINES
 from safescreen.reproduction.results import Row
-from safescreen.reproduction.writing import Table
+from safescreen.reproduction.writing import Table, as_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,13 +64,6 @@ def _axes(plt: Any, count: int, size: tuple[float, float]) -> tuple[Any, Any]:
     return figure, axes[0]
 
 
-def _frame(table: Table) -> pd.DataFrame:
-    """The rows as columns of numbers, NaN where there is none."""
-    import pandas as pd
-
-    return pd.DataFrame(table.rows).replace({None: math.nan}).infer_objects()
-
-
 def _finish(figure: Any, axes: Any, columns: int, title: str) -> Any:
     """One legend below all panels, every label once, and a title."""
     found: dict[str, Any] = {}
@@ -87,7 +80,7 @@ def _finish(figure: Any, axes: Any, columns: int, title: str) -> Any:
 
 def _screening_figure(plt: Any, table: Table) -> Any:
     """Per cent screened over the number of samples: a panel per price (or budget ratio), a line per ridge."""
-    points = _frame(table)
+    points = as_frame(table.rows)
     key = "mu" if table.name == "figure1" else "n"
     samples, ridges = (sorted(points[name].unique()) for name in ("m", "gamma"))
     panels = points.groupby(key)
@@ -164,7 +157,7 @@ def _label(row: Row) -> str:
 
 def _dots(plt: Any, table: Table, panels: list[Panel]) -> Any:
     """A row of the table per line, a mark per number; triangles are lower bounds from a time limit."""
-    rows, points = table.rows, _frame(table)
+    rows, points = table.rows, as_frame(table.rows)
     figure, axes = _axes(plt, len(panels), (2.6 + 4.0 * len(panels), 1.8 + 0.19 * len(rows)))
     for ax, panel in zip(axes, panels, strict=True):
         for place, series in enumerate(panel.series):

@@ -132,8 +132,8 @@ class Measured:
         usable = [result for result in self.usable(kind) if result is not None]
         gaps = [max(result["objective"] - result["lower_bound"], 0.0) / abs(result["objective"]) for result in usable]
         return {
-            f"{kind}_seconds": mean(result["seconds"] for result in usable),
-            f"{kind}_nodes": mean(result["nodes"] for result in usable),
+            f"{kind}_seconds": mean([result["seconds"] for result in usable]),
+            f"{kind}_nodes": mean([result["nodes"] for result in usable]),
             f"{kind}_instances": len(usable),
             f"{kind}_at_limit": sum(result["status"] == LIMIT for result in usable),
             f"{kind}_failed": sum(result is not None and result["status"] == FAILED for result in self.of(kind)),
@@ -145,27 +145,15 @@ class Measured:
         pairs = [(a, b) for a, b in zip(self.usable(slow), self.usable(fast), strict=True) if a and b]
         name = f"speedup_{slow}_{fast}"
         return {
-            name: mean(a["seconds"] / max(b["seconds"], 1e-9) for a, b in pairs),
+            name: mean([a["seconds"] / max(b["seconds"], 1e-9) for a, b in pairs]),
             f"{name}_at_least": any(a["status"] == LIMIT for a, _ in pairs),
             f"{name}_at_most": any(b["status"] == LIMIT for _, b in pairs),
         }
 
 
-def known(values: Iterable[float | None]) -> list[float]:
-    """The values that are numbers."""
-    return [value for value in values if value is not None and not math.isnan(value)]
-
-
-def mean(values: Iterable[float | None]) -> float:
-    """Arithmetic mean of what is known, NaN of nothing."""
-    found = known(values)
-    return statistics.fmean(found) if found else math.nan
-
-
-def geometric_mean(values: Iterable[float | None]) -> float:
-    """Geometric mean of what is known, positive and finite, NaN of nothing."""
-    found = [value for value in known(values) if 0.0 < value < math.inf]
-    return statistics.geometric_mean(found) if found else math.nan
+def mean(values: list[float]) -> float:
+    """Arithmetic mean, NaN of nothing."""
+    return statistics.fmean(values) if values else math.nan
 
 
 def mean_and_spread(name: str, values: list[float]) -> Row:

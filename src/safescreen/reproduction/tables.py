@@ -15,17 +15,8 @@ from safescreen.reproduction.experiments import (
     Instance,
     published,
 )
-from safescreen.reproduction.results import (
-    OPTIMAL,
-    Measured,
-    Results,
-    Row,
-    geometric_mean,
-    known,
-    mean,
-    mean_and_spread,
-)
-from safescreen.reproduction.writing import Column, Table, mean_ratio, number, solve_seconds
+from safescreen.reproduction.results import OPTIMAL, Measured, Results, Row, mean, mean_and_spread
+from safescreen.reproduction.writing import Column, Table, as_frame, geometric_mean, mean_ratio, number, solve_seconds
 
 
 def build(target: str, results: Results, choice: Choice, missing: dict[str, str]) -> Table:
@@ -65,6 +56,11 @@ def _setting_row(measured: Measured) -> Row:
         ratios = {"k_over_n": setting.k / setting.n, "published_k_over_n": CARD_FEATURES[setting.n]}
         row = {"n": setting.n, **ratios}
     return row | {"m": setting.m, "gamma": setting.gamma, "seeds": len(measured.instances)}
+
+
+def _published_row(table: str, setting: Instance, *names: str) -> Row:
+    """What the paper's table says about a setting, None where it says nothing."""
+    return {f"published_{name}": published(table, setting).get(name) for name in names}
 
 
 def _synthetic_table(target: str, title: str, columns: list[Column], rows: list[Row], notes: list[str]) -> Table:
@@ -115,10 +111,9 @@ def _gap_table(target: str, settings: list[Measured], choice: Choice) -> Table:
 
 
 def _gap_row(target: str, measured: Measured) -> Row:
-    printed = published(target, measured.setting)
     row: Row = {}
     for name, bound in (("bigm_gap_percent", "big_m_bound"), ("conic_gap_percent", "conic_bound")):
-        row |= {f"published_{name}": printed.get(name)} | mean_and_spread(name, measured.gaps(bound))
+        row |= _published_row(target, measured.setting, name) | mean_and_spread(name, measured.gaps(bound))
     unproved = sum(result is None or result["status"] != OPTIMAL for result in measured.of("nodes"))
     return row | {"unproved": unproved}
 
@@ -126,9 +121,8 @@ def _gap_row(target: str, measured: Measured) -> Row:
 def _averages(rows: list[Row]) -> str:
     texts = []
     for name, title, digits in (("bigm", "big-M", 4), ("conic", "conic", 2)):
-        compared = [row for row in rows if row[f"published_{name}_gap_percent"] is not None]
-        theirs = mean(row[f"published_{name}_gap_percent"] for row in compared)
-        ours = mean(row[f"{name}_gap_percent"] for row in compared)
+        pair = as_frame(rows)[[f"published_{name}_gap_percent", f"{name}_gap_percent"]]
+        theirs, ours = pair[pair.iloc[:, 0].notna()].mean()
         texts.append(f"{title} {number(theirs, digits)} % published, {number(ours, digits)} % ours")
     return "; ".join(texts)
 
@@ -136,15 +130,13 @@ def _averages(rows: list[Row]) -> str:
 # -- tables 3 and 4 --------------------------------------------------------------------------------------
 
 
+_TIMES = ("bnb_seconds", "bnb_screening_seconds", "speedup")
+
+
 def _time_table(target: str, settings: list[Measured], choice: Choice) -> Table:
-    rows = [_setting_row(one) | _published_times(target, one.setting) | _our_times(one) for one in settings]
+    rows = [_setting_row(one) | _published_row(target, one.setting, *_TIMES) | _our_times(one) for one in settings]
     title = f"Table {target[-1]}: seconds without and with screening, {_form(target)}, relative gap {choice.gap:g}"
     return _synthetic_table(target, title, _time_columns(), rows, _time_notes(rows, choice))
-
-
-def _published_times(target: str, setting: Instance) -> Row:
-    printed = published(target, setting)
-    return {f"published_{name}": printed.get(name) for name in ("bnb_seconds", "bnb_screening_seconds", "speedup")}
 
 
 def _our_times(measured: Measured) -> Row:
@@ -170,14 +162,12 @@ def _time_columns(brief: bool = False) -> list[Column]:
 
 
 def _time_notes(rows: list[Row], choice: Choice) -> list[str]:
-    once = _compared(rows)
-    hits = sum(row[f"{mode}_at_limit"] for row in rows for mode in MODES)
-    solved = sum(row[f"{mode}_instances"] for row in rows for mode in MODES)
-    names = ("published_speedup", "speedup_none_root", "speedup_none_nodes")
-    theirs, root, nodes = (number(mean(row[name] for row in once)) for name in names)
-    pairs = [(row["published_bnb_screening_seconds"], row["nodes_seconds"]) for row in once]
-    factor = geometric_mean(theirs / ours for theirs, ours in pairs if theirs is not None and ours > 0.0)
-    sums = [f"{number(sum(known(row[f'{mode}_seconds'] for row in rows)))} ({mode})" for mode in MODES]
+    found, once = as_frame(rows), as_frame(_compared(rows))
+    hits, solved = (found[[f"{mode}_{count}" for mode in MODES]].sum().sum() for count in ("at_limit", "instances"))
+    speedups = once[["published_speedup", "speedup_none_root", "speedup_none_nodes"]].mean()
+    theirs, root, nodes = map(number, speedups)
+    factor = geometric_mean(once["published_bnb_screening_seconds"] / once["nodes_seconds"])
+    sums = [f"{number(found[f'{mode}_seconds'].sum())} ({mode})" for mode in MODES]
     return [
         f"Mean speed-up by screening{_once(rows)}: {theirs} published; ours {root} at the root, {nodes} in every node.",
         f"Published seconds with screening (MOSEK, on another machine) over ours with screening in every node: "
@@ -232,8 +222,7 @@ def _real_row(measured: Measured, missing: dict[str, str]) -> Row:
     setting = measured.setting
     row: Row = {"dataset": setting.data, "stands_in_for": STAND_INS.get(setting.data)}
     row |= {"mu": setting.mu, "gamma": setting.gamma}
-    row["published_screened_percent"] = published("table5", setting).get("screened_percent")
-    row |= _published_times("table5", setting) | {"missing": setting.data in missing}
+    row |= _published_row("table5", setting, "screened_percent", *_TIMES) | {"missing": setting.data in missing}
     for name in ("n", "m"):
         sizes = measured.values("roots", name)
         row[name] = int(sizes[0]) if sizes else None
@@ -299,7 +288,7 @@ def _baseline_row(measured: Measured, plain: str, screened: str) -> Row:
 def _mean_speedup(rows: list[Row], pair: str) -> str:
     """Over all settings; a lower bound where a limit was hit."""
     sign = "at least " if any(row[f"speedup_{pair}_at_least"] for row in rows) else ""
-    return sign + number(geometric_mean(row[f"speedup_{pair}"] for row in rows))
+    return sign + number(geometric_mean(as_frame(rows)[f"speedup_{pair}"]))
 
 
 # -- figures 1 and 2 -------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from safescreen.formatting.digits import duration
 from safescreen.reproduction.results import Row
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.table import Table as RichTable
 
 OPEN = "-"
@@ -53,6 +54,19 @@ class Table:
 
 def _unknown(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def as_frame(rows: list[Row]) -> pd.DataFrame:
+    """The rows as columns of numbers, NaN where there is none."""
+    import pandas as pd
+
+    return pd.DataFrame(rows).replace({None: math.nan}).infer_objects()
+
+
+def geometric_mean(ratios: pd.Series) -> float:
+    """Over the ratios that are known, positive and finite."""
+    usable = ratios[(ratios > 0.0) & (ratios < math.inf)]
+    return math.exp(usable.map(math.log).mean())
 
 
 def number(value: float | None, digits: int = 3) -> str:
