@@ -30,7 +30,7 @@ ROOMS = {
     "relaxation": "arrays rounding tuning formatting.cards design problem kernels",
     "screening": "arrays rounding formatting.cards problem relaxation",
     "incumbents": "arrays tuning problem kernels relaxation screening",
-    "search": "arrays tuning status formatting.cards problem kernels relaxation screening incumbents",
+    "search": "arrays tuning status files formatting.cards problem kernels relaxation screening incumbents",
     "path": "status formatting.cards problem search",
     # what users touch
     "datasets": "arrays files",

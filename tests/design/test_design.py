@@ -242,3 +242,15 @@ def test_zeros_of_little_weight_count_in_sparse_columns(weight):
     )
     np.testing.assert_allclose(stored.design.scales, dense.design.scales, rtol=1e-9)
     np.testing.assert_allclose(stored.design.means, dense.design.means, rtol=1e-12)
+
+
+def test_explicit_zeros_do_not_show():
+    """A sparse matrix is the same with and without stored zeros: in its fingerprint, hence in a proof."""
+    X = sparse.csr_array(np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]))
+    stored = X.copy()
+    stored.data[1] = 0.0
+    plain = stored.copy()
+    plain.eliminate_zeros()
+    weights = np.full(2, 0.5)
+    assert stored.nnz > plain.nnz
+    assert make_design(stored, weights).fingerprint == make_design(plain, weights).fingerprint

@@ -42,3 +42,13 @@ def test_unknown_goals_take_nothing():
     models, shared = make_models(4), make_shared(8.0)
     assert not take_model(Goal(99, 0.25), models, shared[0], STATUS, 1.0)
     assert shared["upper"][0] == 8.0
+
+
+def test_a_worker_keeps_its_best_model_when_its_word_is_lost():
+    """Another worker, which read the old bound, may write its own over ours: no lock, and no harm."""
+    models, shared = make_models(4), make_shared(8.0)
+    assert take_model(GOAL, models, shared[0], STATUS, 5.0)
+    shared["upper"] = 7.0
+    assert not take_model(GOAL, models, shared[0], -STATUS, 6.0)
+    assert models.objective[0] == 5.0
+    assert models.support.tolist() == [False, True, False, True]

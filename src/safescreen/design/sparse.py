@@ -30,7 +30,7 @@ class SparseDesign(Design):
         matrix = self._transposed
         if not matrix.data.all():
             matrix = matrix.copy()
-            matrix.eliminatezeros()
+            matrix.eliminate_zeros()
         for array, dtype in ((matrix.indptr, np.int64), (matrix.indices, np.int64), (matrix.data, np.float64)):
             for piece in slices(array.size, CHUNK_ENTRIES):
                 yield array[piece].astype(dtype)

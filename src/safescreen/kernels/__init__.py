@@ -1,4 +1,4 @@
-"""All that is compiled, behind one door: plain arrays in and out.
+"""All that is compiled: plain arrays in and out, and one function that Python calls.
 
 `relax` solves the relaxation of one node, `explore` works through open nodes; both call the one compiled entry point.
 """

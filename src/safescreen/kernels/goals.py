@@ -46,7 +46,8 @@ def cutoff(goal: Goal, upper: float) -> float:
 @compiled
 def take_model(goal: Goal, models: Models, shared: Record, status: StatusArray, objective: float) -> bool:
     """Deal with a model and its objective, rounded up; whether that changed the cutoff."""
-    if goal.kind != BEST_MODEL or not objective < shared.upper:
+    known = min(shared.upper, models.objective[0])  # another worker's write may have undone one of ours
+    if goal.kind != BEST_MODEL or not objective < known:
         return False
     shared.upper = min(shared.upper, objective)
     models.objective[0] = objective

@@ -129,10 +129,10 @@ def _proximal(terms: _BigMTerms, target: FloatArray, step: float) -> FloatArray:
 def _primal(terms: _BigMTerms, x: FloatArray, b: float) -> tuple[float, FloatArray]:
     """Objective at a feasible point, and the dual point it suggests."""
     problem = terms.problem
-    margin = problem.y * (terms.block @ x + b)
     price = problem.mu * (float(np.abs(x[~terms.fixed]).sum()) / terms.M + np.count_nonzero(terms.fixed))
-    loss = float(problem.weights @ np.logaddexp(0.0, -margin))
-    return loss + float(x @ x) / problem.gamma + price, problem.loss.dual_point(margin)
+    predictor = terms.block @ x + b
+    loss = problem.loss.value_above(problem.y, problem.weights, predictor, np.zeros_like(predictor))
+    return loss + float(x @ x) / problem.gamma + price, problem.loss.dual_point(problem.y * predictor)
 
 
 def _dual(terms: _BigMTerms, p: FloatArray, x: FloatArray) -> tuple[float, FloatArray]:

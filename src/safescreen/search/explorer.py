@@ -21,10 +21,6 @@ from safescreen.kernels.proof_log import ProofLog
 _NO_NODES = make_open_nodes(1, 1, 1, 1)
 
 
-RootBounds = tuple[FloatArray, FloatArray]
-"""Bounds of the whole problem with a feature in, and with it out; minus infinity where the root proves nothing."""
-
-
 class Beginning(NamedTuple):
     """What the nodes of a search have in common: how to begin, and how much room they need."""
 
@@ -50,7 +46,12 @@ class Explorer:
     """One worker: its work space, its log, and the state it shares with others on the same computer."""
 
     def __init__(
-        self, subproblem: Subproblem, beginning: Beginning, bounds: RootBounds, shared: RecordArray, log: ProofLog
+        self,
+        subproblem: Subproblem,
+        beginning: Beginning,
+        bounds: tuple[FloatArray, FloatArray],
+        shared: RecordArray,
+        log: ProofLog,
     ) -> None:
         features = beginning.hot.size
         self._arrays = make_exploration(subproblem, beginning.hot, _NO_NODES, bounds, shared, log)

@@ -21,7 +21,6 @@ from safescreen.arrays import AnyArray, IndexArray
 from safescreen.kernels.open_nodes import OpenNodes
 from safescreen.kernels.proof_log import ProofLog, empty_log
 from safescreen.problem import Problem
-from safescreen.problem.validation import check_target
 from safescreen.relaxation import Bound, Fixings, bound_at
 from safescreen.screening import flipped
 from safescreen.search.solution import Solution
@@ -47,18 +46,15 @@ class ProofWriter:
 
     Parameters
     ----------
-    path : str or path-like
-        Where the finished proof will be; until then it grows beside it under a temporary name.
+    path : path-like
+        Where it grows while the search runs; its name is the caller's business.
     problem : Problem
         The problem that the proof is about.
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: Problem) -> None:
-        check_target("proof", path)
-        self.path, self.problem = os.fspath(path), problem
-        folder, name = os.path.split(self.path)
-        self._temporary = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_native_id()}.part")
-        self._file = zipfile.ZipFile(self._temporary, "w")  # stored, not compressed: dual points are noise
+        self.problem = problem
+        self._file = zipfile.ZipFile(path, "w")  # stored, not compressed: dual points are noise
         self._lock = threading.Lock()
         self._pieces: list[tuple[AnyArray, ...]] = []
         self._nodes, self._chunks, self._size = 0, 0, 0
@@ -97,7 +93,7 @@ class ProofWriter:
         self._add(np.empty(0, np.int64), records, np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
 
     def finish(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> None:
-        """Add the model, the root and the header, and give the file its name."""
+        """Add the model, the root and the header, which completes the file."""
         self._write_pieces()
         if self._hashing is not None:
             self._hashing.join()
@@ -133,7 +129,6 @@ class ProofWriter:
         for name, array in arrays.items():
             self._write(name, array)
         self._file.close()
-        os.replace(self._temporary, self.path)
 
     def _claims(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> dict[str, Any]:
         """What a checker in double precision can confirm: no more digits than ordinary sums of products have."""
@@ -149,12 +144,13 @@ class ProofWriter:
         claims = {"objective": solution.objective, "lower_bound": lower, "status": status}
         return {**claims, "rel_gap": float(rel_gap)}
 
-    def abandon(self) -> None:
-        """Remove the unfinished file, whatever stands in the way of closing it."""
-        with suppress(OSError):
+    def __enter__(self) -> ProofWriter:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Close the file, finished or not, whatever stands in the way."""
+        with suppress(OSError, ValueError):
             self._file.close()
-        with suppress(FileNotFoundError):
-            os.unlink(self._temporary)
 
     def _add(self, numbers: IndexArray, records: AnyArray, *lists: AnyArray) -> None:
         """Append nodes whose parents are in the file already or among them; only numbered ones may be parents."""

@@ -11,8 +11,10 @@ import numpy as np
 
 from safescreen import kernels
 from safescreen.arrays import FloatArray, IndexArray
+from safescreen.files import write_whole
 from safescreen.incumbents import first_incumbent, polish
 from safescreen.problem import Problem, check_problem
+from safescreen.problem.validation import check_target
 from safescreen.relaxation import solve_root
 from safescreen.search.branch_and_bound import Search
 from safescreen.search.interrupts import Interrupts
@@ -95,13 +97,12 @@ def solve(
 @contextmanager
 def _proof(path: str | PathLike[str] | None, problem: Problem) -> Iterator[ProofWriter | None]:
     """The proof to write, if any; whatever goes wrong, no unfinished file is left behind."""
-    proof = None if path is None else ProofWriter(path, problem)
-    try:
-        yield proof
-    except BaseException:
-        if proof is not None:
-            proof.abandon()
-        raise
+    if path is None:
+        yield None
+        return
+    check_target("proof", path)
+    with write_whole(path) as temporary, ProofWriter(temporary, problem) as writer:
+        yield writer
 
 
 def _warm_support(problem: Problem, warm_start: Any) -> tuple[IndexArray, FloatArray, float] | None:

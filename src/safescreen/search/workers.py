@@ -21,7 +21,7 @@ from safescreen.kernels.proof_log import ProofLog, make_proof_log
 from safescreen.problem import Problem
 from safescreen.relaxation import Fixings, Root, restricted_for_search
 from safescreen.screening import flipped
-from safescreen.search.explorer import Beginning, Explorer, RootBounds
+from safescreen.search.explorer import Beginning, Explorer
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.tuning import HOT_FEATURES, LOGGED_ENTRIES, LOGGED_NODES, NODE_SLOTS, OPEN_BYTES, WARMING_SHARE
 
@@ -144,8 +144,8 @@ def make_workers(
     return Workers(each, shared)
 
 
-def _root_bounds(problem: Problem, root: Root, columns: IndexArray) -> RootBounds:
-    """What the root's dual point proves about each column."""
+def _root_bounds(problem: Problem, root: Root, columns: IndexArray) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the whole problem with each column in, and with it out; minus infinity where nothing is proved."""
     chosen, raised = flipped(root.bound, Fixings.given(problem))
     return np.where(chosen, -np.inf, raised)[columns], np.where(chosen, raised, -np.inf)[columns]
 

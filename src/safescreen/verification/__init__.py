@@ -65,7 +65,7 @@ class Verification:
         if not claims:
             return ""
         terms = [f"{name}={claims[name]:g}" for name in ("mu", "k", "gamma")]
-        flags = {"fit_intercept": "intercept", "standardize": "standardized", "weighted": "weighted samples"}
+        flags = {"fit_intercept": "with intercept", "standardize": "standardised", "weighted": "weighted"}
         terms += [words for name, words in flags.items() if claims[name]]
         terms += [f"{len(claims[name])} features {name}d" for name in ("include", "exclude") if claims[name]]
         return ", ".join(terms)

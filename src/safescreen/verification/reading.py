@@ -35,6 +35,8 @@ HEADER_FIELDS = {
     "chunks": int,
     "claims": dict,
 }
+ABOUT_THE_FILE = ("format", "version", "software")
+"""Fields that say nothing about the problem; any other one might, so that nothing else is let past unread."""
 CLAIM_FIELDS = {"objective": float, "lower_bound": float, "rel_gap": float, "status": str}
 
 NODE = np.dtype(
@@ -106,6 +108,8 @@ def read_header(contents: dict[str, bytes]) -> Header:
     version = header.get("version")
     require(header.get("format") == "safescreen-proof", "The file is no safescreen proof.")
     require(version == 1, f"The proof has version {version!r}, but only 1 is known.")
+    unknown = sorted(set(header) - set(HEADER_FIELDS) - set(ABOUT_THE_FILE))
+    require(not unknown, f"The header states {unknown}, which this checker does not know.")
     check_fields(header, HEADER_FIELDS)
     check_fields(header["claims"], CLAIM_FIELDS)
     return dict(header)
