@@ -17,7 +17,7 @@ from typing import Any
 
 from numba import config
 
-NOTICE = "safescreen: compiling its numerical kernels, once per installation (about 15 seconds)...\n"
+NOTICE = "safescreen: compiling its numerical kernels, once per installation (about 20 seconds)...\n"
 run_once = cache
 
 

@@ -77,7 +77,7 @@ def make_dense(columns: Columns, j: int, spared: int) -> bool:
     return True
 
 
-@compiled
+@inlined
 def make_decided_dense(columns: Columns, status: StatusArray) -> None:
     """Give every feature decided in its dense slot; the reserved ones are for them."""
     for j in range(status.size):
@@ -92,7 +92,7 @@ def only_reserved_slots_left(columns: Columns, k: int) -> bool:
     return reserved > 0 and columns.in_use[0] + reserved >= columns.dense.shape[0]
 
 
-@compiled
+@inlined
 def forget_dense(columns: Columns) -> None:
     """Take all dense slots back."""
     columns.in_use[0] = 0

@@ -55,7 +55,7 @@ def _inner(**options: Any) -> Callable[[Function], Function]:
 #: For the function that Python calls: cached on disk, see :mod:`safescreen.kernels.cache`.
 entry: Callable[[Function], Function] = njit(nogil=True, error_model="numpy", _nrt=False, cache=True)
 compiled = _inner()
-#: For steps so small that a compiled function of their own would cost more than they do.
+#: For steps with one caller: a function of their own would be compiled twice, for itself and within its caller.
 inlined = _inner(inline="always")
 reordered = _inner(fastmath=REORDER)
 elementwise = _inner(fastmath={"contract"})

@@ -464,7 +464,7 @@ def round_up(node: Node, refit_node: Node, k: int) -> None:
         refit_node.x[j] = node.x[j] if chosen else 0.0
 
 
-@compiled
+@inlined
 def is_new(status: StatusArray, tried: npt.NDArray[np.uint64]) -> bool:
     """Whether a support is not among those tried lately, by a hash (FNV-1a, which overflows by design); notes it."""
     code = np.uint64(14695981039346656037)

@@ -83,7 +83,7 @@ def dual_point(subproblem: Subproblem, u: FloatArray, point: Point) -> DualPoint
     return DualPoint(loss, entropy - slack, growth * norm, shift)
 
 
-@compiled
+@inlined
 def _settle_intercept(subproblem: Subproblem, u: FloatArray, point: Point) -> float:
     """Fill the terms at ``u``; with an intercept, at the best shift of ``u`` (Newton steps on one number)."""
     shift = 0.0

@@ -154,7 +154,7 @@ def begin(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
     stand_still(subproblem, node, workspace)
 
 
-@compiled
+@inlined
 def split(node: Node) -> int:
     """List the features not ruled out, hot ones in ``features``, others in ``cold``; returns how many are in."""
     hot, cold, decided = 0, 0, 0
@@ -264,7 +264,7 @@ def accept_step(node: Node, workspace: Workspace, primal: float, shift: float) -
     progress.work += (progress.hot + size + 64) * node.u.size + 8 * solving
 
 
-@compiled
+@inlined
 def evaluate_bound(
     subproblem: Subproblem, node: Node, point: Point, dual: DualPoint, target: Target, at_last: bool
 ) -> None:
@@ -293,7 +293,7 @@ def may_decide(progress: Record, value: float, target: Target) -> bool:
     return hope >= target.cutoff or gap <= enough
 
 
-@compiled
+@inlined
 def look_at_cold(subproblem: Subproblem, node: Node, alpha: FloatArray) -> None:
     """Correlate the cold features too; those that matter become hot, hot ones that no longer do will be cold next time.
 
@@ -325,7 +325,7 @@ def look_at_cold(subproblem: Subproblem, node: Node, alpha: FloatArray) -> None:
     progress.cold = kept
 
 
-@compiled
+@inlined
 def keep_best(node: Node, alpha: FloatArray, bound: NodeBound, covered: int) -> None:
     """Remember the dual point behind the best bound, and the iterate it belongs to."""
     progress = node.progress[0]
@@ -418,7 +418,7 @@ def gather(node: Node, quadratic: Quadratic, threshold: float, intercept: bool, 
     progress.working = size
 
 
-@compiled
+@inlined
 def direction(columns: Columns, quadratic: Quadratic, size: int, step: FloatArray) -> None:
     """The model's step, in coordinates (``quadratic.move``) and in the predictor (``step``)."""
     clear(step)

@@ -222,7 +222,7 @@ def load(subproblem: Subproblem, nodes: OpenNodes, node: Node, slot: int) -> flo
     return bound
 
 
-@compiled
+@inlined
 def pack(status: StatusArray, bits: npt.NDArray[np.uint8]) -> None:
     """Write what is decided about every feature as two bits: 0 free, 1 in, 2 out."""
     for i in range(bits.size):
@@ -232,7 +232,7 @@ def pack(status: StatusArray, bits: npt.NDArray[np.uint8]) -> None:
             bits[j >> 2] |= np.uint8((1 if status[j] == IN else 2) << (2 * (j & 3)))
 
 
-@compiled
+@inlined
 def unpack(bits: npt.NDArray[np.uint8], status: StatusArray) -> None:
     """Read these bits."""
     for j in range(status.size):

@@ -90,7 +90,7 @@ def make_gram(capacity: int, features: int, weights: FloatArray) -> Gram:
     )
 
 
-@compiled
+@inlined
 def water_level(quadratic: Quadratic, size: int, penalty: Penalty) -> float:
     """The level ``τ`` at which the free coordinates of ``quadratic.x`` use exactly the budget, at least the lowest."""
     kappa, lowest = penalty.kappa, penalty.lowest
@@ -119,7 +119,7 @@ def water_level(quadratic: Quadratic, size: int, penalty: Penalty) -> float:
     return max(level, lowest)
 
 
-@compiled
+@inlined
 def penalty_value(quadratic: Quadratic, size: int, level: float, penalty: Penalty) -> float:
     """Ridge and price of ``quadratic.x`` at the fractional choice ``z = min(1, |x| / τ)``."""
     value = 0.0
@@ -199,7 +199,7 @@ def budget_met(misfit: float, level: float, penalty: Penalty, tolerance: float) 
     return abs(misfit) <= 0.01 * penalty.kappa and abs(misfit) * price <= tolerance
 
 
-@compiled
+@inlined
 def face_system(quadratic: Quadratic, size: int, level: float, gamma: float) -> tuple[int, int, int]:
     """Assemble and factorise the linear system of the current face; returns its size, and the kinds in it.
 
@@ -331,7 +331,7 @@ def minimise(
     return level if found else bracket_level(quadratic, size, level, penalty, tolerance)
 
 
-@compiled
+@inlined
 def descend_with_level(
     quadratic: Quadratic, size: int, level: float, penalty: Penalty, tolerance: float, thorough: bool
 ) -> tuple[float, bool]:
@@ -357,7 +357,7 @@ def descend_with_level(
     return level, False
 
 
-@compiled
+@inlined
 def bracket_level(quadratic: Quadratic, size: int, level: float, penalty: Penalty, tolerance: float) -> float:
     """The misfit falls as the level rises: bracket its root, minimising in between; returns the level."""
     lowest = penalty.lowest
@@ -407,7 +407,7 @@ def load_gram(columns: Columns, quadratic: Quadratic, gram: Gram, size: int, cur
             quadratic.hessian[a, other] = scale * line[slot[other]]
 
 
-@compiled
+@inlined
 def extend_gram(columns: Columns, gram: Gram, j: int, scaled: FloatArray) -> None:
     """Give feature ``j`` a row of the Gram matrix."""
     i = gram.size[0]
