@@ -480,3 +480,8 @@ def test_words_are_about_the_right_subject(path):
     assert subject_of(path).solution is path[-1]
     assert sentences.title(subject_of(path)) == "The best 1 to 5 of 12 features"
     assert sentences.title(subject_of(path[1])) == "The best 2 of 12 features"
+
+
+def test_every_term_is_told(solution, page):
+    for title, value in solution.problem.terms.facts():
+        assert f"{title} {value}" in page.text

@@ -64,6 +64,12 @@ def _decision(name: str, title: str, participle: str) -> dict[str, _Wording]:
     )
 
 
+def _exact(number: float) -> str:
+    """All digits that matter, and no more."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
+
+
 def _counted(features: tuple[Any, ...]) -> str:
     if not features:
         return ""
@@ -106,7 +112,7 @@ class Terms:
         metadata=_told(
             lambda mu: None if mu is None else check_price(mu),
             "price μ",
-            lambda mu: f"{mu:g}" if mu else "none",
+            lambda mu: _exact(mu) if mu else "none",
             lambda terms: f"mu={terms.mu:g}" if terms.mu or terms.k is None else "",
         ),
     )
@@ -121,7 +127,7 @@ class Terms:
     )
     gamma: float = field(
         default=1.0,
-        metadata=_told(check_gamma, "ridge γ", lambda gamma: f"{gamma:g}", lambda terms: f"gamma={terms.gamma:g}"),
+        metadata=_told(check_gamma, "ridge γ", _exact, lambda terms: f"gamma={terms.gamma:g}"),
     )
     fit_intercept: bool = field(
         default=True,

@@ -97,15 +97,11 @@ def _problem_facts(problem: Problem) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "samples": f"{problem.n_samples:,}, of which {classes}",
         "features": f"{problem.n_features:,}",
-        "budget k": f"{problem.k:,}" if sentences.has_budget(problem) else "no limit",
-        "price μ": f"{problem.mu!r}" if problem.mu > 0.0 else "none",
-        "ridge parameter γ": f"{problem.gamma!r}",
-        "intercept": "fitted, without penalty" if problem.fit_intercept else "none",
-        "standardised": "yes: centred, unit variance" if problem.standardize else "no",
+        **dict(problem.terms.facts()),
         "sample weights": "individual" if sentences.is_weighted(problem) else "equal",
     }
     for key, features in (("required", problem.include), ("excluded", problem.exclude)):
-        if features.size:
+        if key in facts:  # their names say more than their number
             shown = ", ".join(shortened(name, 60) for name in problem.names(features[:20]))
             facts[key] = shown + (f" and {features.size - 20:,} more" if features.size > 20 else "")
     return facts
