@@ -13,7 +13,8 @@ from safescreen.kernels.losses import dual_point
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE, Start, Target
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE
 from safescreen.kernels.subproblem import FREE, IN, OUT
-from safescreen.testing.reference import brute_force, conic_relaxation, fit_support
+from safescreen.testing.conic import conic_relaxation
+from safescreen.testing.reference import brute_force, fit_support
 from safescreen.tuning import HOT_FEATURES, IDLE_ROUNDS
 
 # by design, and silent where compiled: inf - inf in a first round, and no patience times an infinite cutoff
