@@ -19,11 +19,11 @@ demo: $(STAMPS)/core  ## screen and solve an embedded real data set
 	$(BIN)/safescreen demo
 
 test: $(STAMPS)/test  ## run the test-suite
-	@echo "The test-suite takes about 10 minutes on 2 cores."
+	@echo "The test-suite takes about 5 minutes on 2 cores."
 	$(BIN)/python -m pytest -n $(WORKERS) --durations=10 $(PYTEST_ARGS)
 
 cover: $(STAMPS)/test  ## tell how much of the solver the tests reach, with its kernels interpreted
-	@echo "The interpreted tests take about 3 minutes on 2 cores."
+	@echo "The interpreted tests take about a minute on 2 cores."
 	$(BIN)/python -m coverage erase
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -n $(WORKERS) -m "interpreted and not slow"
 	$(BIN)/python -m coverage combine --quiet
