@@ -65,25 +65,27 @@ class Search:
         return status
 
     def _run(self) -> Status:
-        status = self._look_up()
+        status = self._look_up() or self._search_tree()
         if status is not None:
             return status
-        workers = self._prepare()
-        with ThreadPoolExecutor(self.settings.n_threads) as pool:
-            while self.open_nodes > 0:
-                self._explore(workers, pool)
-                self._update(workers)
-                status = self._look_up()
-                if status is not None and status is not Status.OPTIMAL:
-                    return status
-                if status is Status.OPTIMAL:
-                    break
         self._close_tree()  # the memory of the workers is not needed any more
         if self.improver.is_worthwhile_at_last(self.incumbent, self._gap(), self.nodes):
             self.incumbent = self.improver.next_door(self.incumbent, self.nodes)
             self.lower_bound = min(self.lower_bound, self.incumbent.objective)
             self._record()
         return Status.OPTIMAL if self._gap() <= self.settings.rel_gap else Status.NUMERICAL_LIMIT
+
+    def _search_tree(self) -> Status | None:
+        """Rounds of exploration until a limit is hit, which is returned, or nothing is left to explore."""
+        workers = self._prepare()
+        with ThreadPoolExecutor(self.settings.n_threads) as pool:
+            while self.open_nodes > 0:
+                self._explore(workers, pool)
+                self._update(workers)
+                status = self._look_up()
+                if status is not None:
+                    return None if status is Status.OPTIMAL else status
+        return None
 
     def _look_up(self) -> Status | None:
         """Note where the search stands; the status if it is over."""
