@@ -39,11 +39,12 @@ def run(tasks: Sequence[Task], results: Results, jobs: int, display: Any, genomi
             while waiting and idle:
                 worker = idle.pop()
                 running[worker.submit(waiting.popleft())] = worker
+            display.update(waiting, running.values())
             for future in wait(running, timeout=1.0, return_when=FIRST_COMPLETED).done:
                 worker = running.pop(future)
                 results.add(worker.task, _answer(future, worker.elapsed))
                 idle.append(worker)
-            display.update(waiting, running.values())
+        display.update(waiting, [])
 
 
 class _Worker:
