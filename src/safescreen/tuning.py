@@ -37,6 +37,27 @@ SLOW_CONTRACTION = 0.25
 GRAM_INFLATION = 1.02
 """The shared Gram matrix is scaled up by this: steps a little short, and few that overshoot."""
 
+MODEL_SHARPNESS = 0.01
+"""The quadratic model is minimised to this part of the gap, and to this part of that wherever progress is slow."""
+
+SHORTEST_STEP = 1e-3
+"""A step that must be shorter is given up, and one made whose model never overshoots."""
+
+STALLED_GAP = 1e-7
+"""A stalled relaxation with a wider relative gap begins once more, with no model."""
+
+FACE_STEPS = 30
+"""Rounds of descent and face step that minimise the quadratic model at one level."""
+
+THOROUGH_WORK = 40_000_000
+"""Arithmetic that a thorough minimisation may add to them."""
+
+LEVEL_DESCENTS = 4
+"""Descents that adjust the level on the way, before it is bracketed."""
+
+LEVEL_BRACKETS = 60
+"""Halvings of that bracket: all that double precision can tell apart."""
+
 # -- nodes of the tree --------------------------------------------------------------------------------------
 
 NODE_TOLERANCE = 0.05
@@ -44,6 +65,9 @@ NODE_TOLERANCE = 0.05
 
 NODE_PATIENCE = 0.1
 """A node that will survive is left once its gap is this part of what its bound lacks: work in a node against nodes."""
+
+GRAM_TRIAL_PERIOD = 16
+"""Where nodes need exact Hessians, one of so many tries without: the dear strategy against finding out it is over."""
 
 REFIT_TOLERANCE = 1e-10
 """The relative duality gap to which a suggested model is refitted."""
@@ -62,6 +86,21 @@ against the lower bound's progress."""
 
 FIRST_BLOCK = 192
 """Columns the root begins with: passes over the matrix against work on columns that do not matter."""
+
+FIRST_SHARE = 0.75
+"""A column is in the first block from this part on of the correlation at which it would enter."""
+
+MISSING_SHARE = 0.95
+"""Once a column is missing, all from this part on come along: fewer passes, a larger block."""
+
+ROOT_SOLVES = 60
+"""Solves per price; far fewer are needed."""
+
+ROOT_SHARPENING = 0.02
+"""An incomplete block is solved to this part of the gap: work on a block that will grow against passes."""
+
+PRICE_STEP = 8.0
+"""A price far below what the columns would pay is approached in steps of this factor."""
 
 ROOT_RETRIES = 2
 """Fresh starts from the point reached, where a root solve falls short of its tolerance."""
@@ -109,11 +148,20 @@ LOCAL_SEARCH_ROOM = 1e-5
 LONG_SEARCH_NODES = 1_000
 """Nodes after which a local search may try hard, and be made on the way."""
 
+LOCAL_SEARCH_GROWTH = 8
+"""Nodes until the next one, as a multiple of the nodes at the last."""
+
 SMALL_BLOCK = 500_000
 """Entries of which a second copy beside the search takes little memory."""
 
 NODE_SLOTS = 1024
 """Open nodes a worker has room for at first."""
+
+LEAST_CAPACITY = 256
+"""Columns a working set may always have."""
+
+LEAST_WARM_START = 32
+"""Coefficients of a warm start that are always kept with an open node: memory against rounds."""
 
 OPEN_BYTES = 1 << 31
 """Memory of all open nodes above which no more of them are gathered, and depth comes first."""
@@ -123,3 +171,6 @@ LOGGED_NODES = 4096
 
 LOGGED_ENTRIES = 1 << 17
 """Entries of their points and decisions, at least."""
+
+PROOF_PIECE_BYTES = 1 << 22
+"""Bytes of the tree that a proof writes at a time: memory against members of the file."""

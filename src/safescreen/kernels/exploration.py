@@ -31,6 +31,7 @@ from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
 from safescreen.kernels.vectors import kth_and_next_largest
 from safescreen.rounding import UNIT
 from safescreen.tuning import (
+    GRAM_TRIAL_PERIOD,
     NODE_PATIENCE,
     NODE_TOLERANCE,
     PLUNGE,
@@ -325,7 +326,7 @@ def fits_budget(subproblem: Subproblem, node: Node, cursor: Record) -> bool:
 def node_start(node: Node, tally: Record) -> Start:
     """Begin with the parent's level; with exact Hessians where most nodes need them, but for a try now and then."""
     progress = node.progress[0]
-    hard = tally.exact_nodes * 2 > tally.nodes + 8 and tally.nodes % 16 != 0
+    hard = tally.exact_nodes * 2 > tally.nodes + 8 and tally.nodes % GRAM_TRIAL_PERIOD != 0
     return Start(progress.level, progress.intercept, NEWTON if hard else GRAM)
 
 

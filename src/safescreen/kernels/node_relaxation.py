@@ -37,8 +37,11 @@ from safescreen.tuning import (
     COOLING_SHARE,
     HOT_FEATURES,
     IDLE_ROUNDS,
+    MODEL_SHARPNESS,
     RELAXATION_ROUNDS,
+    SHORTEST_STEP,
     SLOW_CONTRACTION,
+    STALLED_GAP,
     WARMING_SHARE,
     WORKING_SET_SHARE,
 )
@@ -146,7 +149,7 @@ def begin(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
     progress.kth_gain = 0.0
     progress.next_gain = 0.0
     progress.gap = np.inf
-    progress.sharpness = 0.01
+    progress.sharpness = MODEL_SHARPNESS
     progress.idle = 0
     progress.stalled = False
     progress.restarted = False
@@ -196,7 +199,7 @@ def leads_nowhere(code: int, progress: Record, loss: float) -> bool:
     """Whether to begin again with no model: the start is worse than none at all, or stalled before its goal. Once."""
     if progress.restarted:
         return False
-    stuck = progress.stalled and progress.primal - progress.bound > 1e-7 * progress.primal
+    stuck = progress.stalled and progress.primal - progress.bound > STALLED_GAP * progress.primal
     return loss > loss_without_model(code) or stuck
 
 
@@ -226,7 +229,7 @@ def overshoots(progress: Record, primal: float) -> bool:
 def shorten_step(progress: Record, quadratic: Quadratic) -> None:
     """Halve the step; one that cannot be made short enough needs a model that never overshoots."""
     escalate(progress)
-    progress.length = 0.5 * progress.length if progress.length > 1e-3 else 0.0
+    progress.length = 0.5 * progress.length if progress.length > SHORTEST_STEP else 0.0
     if progress.length == 0.0:
         if progress.strategy == UPPER_CURVATURE:
             progress.stalled = True
@@ -347,7 +350,7 @@ def is_finished(progress: Record, target: Target) -> bool:
         return True
     if progress.stalled:
         given_up: bool = progress.restarted
-        return given_up or gap <= 1e-7 * progress.primal
+        return given_up or gap <= STALLED_GAP * progress.primal
     survives: bool = progress.primal < target.cutoff and progress.bound > -np.inf
     return survives and gap <= target.patience * (target.cutoff - progress.bound)
 
@@ -360,7 +363,7 @@ def choose_strategy(progress: Record) -> None:
         progress.idle = 0
     if gap > SLOW_CONTRACTION * progress.gap:
         escalate(progress)
-        progress.sharpness = max(0.01 * progress.sharpness, 1e-12)
+        progress.sharpness = max(MODEL_SHARPNESS * progress.sharpness, 1e-12)
     progress.gap = gap
     if progress.refit and gap <= 1e-10 * progress.primal:
         progress.idle_limit = -1  # so close, one more Newton step reaches what the numbers can hold

@@ -17,7 +17,7 @@ from safescreen.kernels.columns import dot_column, weigh_column
 from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import FREE
 from safescreen.kernels.vectors import add_multiple, copy_into, factorise, solve_factorised, total
-from safescreen.tuning import GRAM_INFLATION
+from safescreen.tuning import FACE_STEPS, GRAM_INFLATION, LEVEL_BRACKETS, LEVEL_DESCENTS, THOROUGH_WORK
 
 RIDGE, INTERCEPT = 1, 2  # kinds of coordinates besides FREE: a feature decided in, and the intercept
 
@@ -300,7 +300,9 @@ def minimise_at_level(
     step.
     """
     held = Penalty(penalty.gamma, penalty.mu, level, size)  # the level is no unknown here
-    attempts = 30 + min(4 * size, 40_000_000 // (size * size * size + 1)) if thorough else 30
+    attempts = FACE_STEPS
+    if thorough:
+        attempts += min(4 * size, THOROUGH_WORK // (size * size * size + 1))
     for _attempt in range(attempts):
         for _ in range(5 + size // 4):  # as much work as the face step that follows
             if sweep(quadratic, size, level, penalty.gamma) * size <= tolerance:
@@ -337,7 +339,7 @@ def descend_with_level(
 ) -> tuple[float, bool]:
     """Descent with the level adjusted on the way: enough almost always. Returns the level, and whether it was."""
     kappa, lowest = penalty.kappa, penalty.lowest
-    for _attempt in range(4):
+    for _attempt in range(LEVEL_DESCENTS):
         for _ in range(10 + size // 4):
             largest = sweep(quadratic, size, level, penalty.gamma)
             misfit, proposal = budget_misfit(quadratic, size, level, penalty)
@@ -362,7 +364,7 @@ def bracket_level(quadratic: Quadratic, size: int, level: float, penalty: Penalt
     """The misfit falls as the level rises: bracket its root, minimising in between; returns the level."""
     lowest = penalty.lowest
     low, high = 0.0, np.inf
-    for attempt in range(60):
+    for attempt in range(LEVEL_BRACKETS):
         minimise_at_level(quadratic, size, level, penalty, 0.1 * tolerance, True)
         misfit, proposal = budget_misfit(quadratic, size, level, penalty)
         if (misfit <= 0.0 and level <= lowest) or budget_met(misfit, level, penalty, tolerance):

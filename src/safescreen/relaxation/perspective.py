@@ -19,10 +19,17 @@ from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.problem import Problem
 from safescreen.relaxation.bounds import Bound, Fixings, bound_at, sharp_bound_at
 from safescreen.relaxation.restriction import restricted
-from safescreen.tuning import FIRST_BLOCK, ROOT_RETRIES
+from safescreen.tuning import (
+    FIRST_BLOCK,
+    FIRST_SHARE,
+    MISSING_SHARE,
+    PRICE_STEP,
+    ROOT_RETRIES,
+    ROOT_SHARPENING,
+    ROOT_SOLVES,
+)
 
 _NO_COLUMNS = np.empty(0, np.int64)
-_MOST_BLOCKS = 60  # solves per price; far fewer are needed
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class _RootSolve:
         strength = np.where(self.fixings.free, np.abs(_first_correlations(problem)), 0.0)
         kappa = problem.k - problem.include.size
         self.level, self.prices = _start(problem, strength, kappa)
-        promising = np.flatnonzero(strength > 0.75 * 2.0 * self.level / problem.gamma)
+        promising = np.flatnonzero(strength > FIRST_SHARE * 2.0 * self.level / problem.gamma)
         columns = _strongest(promising, strength, max(FIRST_BLOCK, min(2 * kappa, 256)))
         self.complete = columns.size == promising.size
         self.block = _Block(problem, self.fixings, _joined(columns, problem.include))
@@ -69,7 +76,7 @@ class _RootSolve:
 
     def _approach(self, price: float) -> None:
         """Roughly, at a higher price: for the columns that matter there, and a start for the next price."""
-        for _ in range(_MOST_BLOCKS):
+        for _ in range(ROOT_SOLVES):
             trial = self._solve(price, 1e-3)
             if not self._enlarge(trial):
                 self.retries += 1
@@ -78,14 +85,14 @@ class _RootSolve:
     def _finish(self, price: float) -> None:
         """At the problem's own price: until the gap is closed, or nothing more helps."""
         accuracy = self.tolerance if self.complete else 1e-3
-        for _ in range(_MOST_BLOCKS):
+        for _ in range(ROOT_SOLVES):
             trial = self._solve(price, accuracy)
             bound = self._best_bound()
             if self.value - bound.value <= self.tolerance * abs(self.value):
                 return
             if self._enlarge(trial):
                 gap = (self.value - bound.value) / abs(self.value)
-                accuracy = max(self.tolerance, min(accuracy, 0.02 * gap))
+                accuracy = max(self.tolerance, min(accuracy, ROOT_SHARPENING * gap))
                 continue
             self.retries += 1
             if accuracy <= self.tolerance and self.retries > ROOT_RETRIES:
@@ -133,7 +140,7 @@ def _start(problem: Problem, strength: FloatArray, kappa: int) -> tuple[float, l
     prices = [problem.mu]
     crowded = 0.25 * problem.gamma * float(ordered[crowd - 1]) ** 2
     while prices[0] < 0.1 * crowded and kappa >= crowd and len(prices) < 40:
-        prices.insert(0, max(prices[0] * 8.0, 1e-6 * crowded))
+        prices.insert(0, max(prices[0] * PRICE_STEP, 1e-6 * crowded))
     if len(prices) > 1:
         level = float(np.sqrt(problem.gamma * prices[0]))
     return level, prices
@@ -180,7 +187,7 @@ def _missing(problem: Problem, fixings: Fixings, block: IndexArray, bound: Bound
     needed = 2.0 * level / problem.gamma
     if not (strength > needed * (1.0 + 1e-12)).any():
         return _NO_COLUMNS
-    return _strongest(np.flatnonzero(strength > 0.95 * needed), strength, max(FIRST_BLOCK, block.size))
+    return _strongest(np.flatnonzero(strength > MISSING_SHARE * needed), strength, max(FIRST_BLOCK, block.size))
 
 
 def _joined(columns: IndexArray, others: IndexArray) -> IndexArray:

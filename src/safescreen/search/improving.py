@@ -15,6 +15,7 @@ from safescreen.tuning import (
     ALLOWANCE,
     FIRST_PERTURBATION,
     LOCAL_SEARCH_GAP,
+    LOCAL_SEARCH_GROWTH,
     LOCAL_SEARCH_NODES,
     LOCAL_SEARCH_ROOM,
     LONG_SEARCH_NODES,
@@ -56,7 +57,7 @@ class Improver:
 
     def next_door(self, model: Incumbent, nodes: int) -> Incumbent:
         """The best model next door to this one: within the gap there may be a better one."""
-        self._next_look = 8 * nodes
+        self._next_look = LOCAL_SEARCH_GROWTH * nodes
         refits = min(nodes / 2, 100 + nodes / 20)
         hard = nodes >= LONG_SEARCH_NODES
         self._looked_at = improve(self.problem, model, self.root, self._is_over(nodes), refits=refits, hard=hard)

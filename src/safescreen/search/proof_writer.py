@@ -25,6 +25,7 @@ from safescreen.relaxation import Bound, Fixings, bound_at
 from safescreen.screening import flipped
 from safescreen.search.solution import Solution
 from safescreen.status import Status
+from safescreen.tuning import PROOF_PIECE_BYTES
 
 NODE = np.dtype(
     [
@@ -37,7 +38,6 @@ NODE = np.dtype(
 )
 """One record per node of the tree."""
 
-_PIECE = 1 << 22  # bytes of the tree written at a time
 _PLACES = 1 << 10  # nodes that may be found again, at first
 
 
@@ -163,7 +163,7 @@ class ProofWriter:
             self._pieces.append((records, *lists))
             self._nodes += records.size
             self._size += records.nbytes + sum(array.nbytes for array in lists)
-            if self._size >= _PIECE:
+            if self._size >= PROOF_PIECE_BYTES:
                 self._write_pieces()
 
     def _write(self, name: str, array: AnyArray) -> None:

@@ -23,7 +23,16 @@ from safescreen.relaxation import Fixings, Root, restricted_for_search
 from safescreen.screening import flipped
 from safescreen.search.explorer import Beginning, Explorer
 from safescreen.search.proof_writer import ProofWriter
-from safescreen.tuning import HOT_FEATURES, LOGGED_ENTRIES, LOGGED_NODES, NODE_SLOTS, OPEN_BYTES, WARMING_SHARE
+from safescreen.tuning import (
+    HOT_FEATURES,
+    LEAST_CAPACITY,
+    LEAST_WARM_START,
+    LOGGED_ENTRIES,
+    LOGGED_NODES,
+    NODE_SLOTS,
+    OPEN_BYTES,
+    WARMING_SHARE,
+)
 
 
 @dataclass
@@ -126,8 +135,10 @@ def make_workers(
     shared = make_shared(upper)
     bounds = _root_bounds(problem, root, columns)
     nonzero = int(np.count_nonzero(root.x))
-    capacity = min(columns.size, max(256, 2 * nonzero, nonzero + problem.k if problem.k < columns.size else 0))
-    width = min(columns.size, max(32, nonzero + nonzero // 2))
+    capacity = min(
+        columns.size, max(LEAST_CAPACITY, 2 * nonzero, nonzero + problem.k if problem.k < columns.size else 0)
+    )
+    width = min(columns.size, max(LEAST_WARM_START, nonzero + nonzero // 2))
     hot = _hot(problem, root, columns)
     beginning = Beginning(hot, _curvature(problem, root), capacity)
     needed = (root.x[columns] != 0.0) | problem.included[columns] | hot
