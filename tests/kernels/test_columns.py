@@ -66,7 +66,7 @@ def test_slots_run_out(X):
 
 
 @pytest.mark.parametrize(
-    ("slots", "k", "reserved"), [(9, 3, 0), (20, 3, 0), (8, 5, 2), (8, 1, 1), (3, 5, 0), (4, 9, 1)]
+    ("slots", "k", "reserved"), [(9, 3, 0), (20, 3, 0), (8, 5, 5), (8, 1, 1), (3, 5, 2), (4, 9, 3)]
 )
 def test_reserved_slots(X, slots, k, reserved):
     assert kernel.reserved_slots(sparse_columns(X, slots), k) == reserved
@@ -75,9 +75,9 @@ def test_reserved_slots(X, slots, k, reserved):
 def test_only_reserved_slots_left(X):
     columns = sparse_columns(X, 8)
     for j in range(6):
-        assert not kernel.only_reserved_slots_left(columns, 5)
+        assert not kernel.only_reserved_slots_left(columns, 2)
         kernel.make_dense(columns, j, 0)
-    assert kernel.only_reserved_slots_left(columns, 5)
+    assert kernel.only_reserved_slots_left(columns, 2)
     enough = sparse_columns(X, 9)
     for j in range(9):
         kernel.make_dense(enough, j, 0)

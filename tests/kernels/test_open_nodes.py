@@ -170,14 +170,14 @@ def test_warm_starts_are_cut_to_the_width(store):
 
 def test_coefficients_of_features_out_or_without_a_slot_are_dropped():
     case = random_case(0, k=1)
-    columns = sparse_columns(np.random.default_rng(0).standard_normal((30, 6)), 2)
+    columns = sparse_columns(np.random.default_rng(0).standard_normal((30, 6)), 3)
     subproblem, nodes = case.subproblem._replace(columns=columns), make_open_nodes(4, 6, 6, 4)
     status = STATUS.copy()
     status[3] = OUT
     node = filled_node(case, np.where(status == OUT, 3.0, X + 1.0), status)
     kernel.save(nodes, node, 0.75, -1, 0)
     kernel.load(subproblem, nodes, node, kernel.pop(nodes))
-    assert node.x.tolist() == [1.0, 1.5, 0.0, 0.0, 0.0, 0.0]  # features 0 and 1 took the two slots
+    assert node.x.tolist() == [1.0, 1.5, 0.0, 0.0, 0.0, 0.0]  # features 0 and 1 took the two slots that are not reserved
 
 
 # -- sets of open nodes ----------------------------------------------------------------------------------

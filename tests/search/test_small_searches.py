@@ -129,7 +129,7 @@ def test_hardly_any_room_for_dense_copies(monkeypatch, spare, tmp_path):
 def test_little_room_for_nodes_and_their_log(monkeypatch, n_threads, tmp_path):
     monkeypatch.setattr("safescreen.search.workers.NODE_SLOTS", 4)
     monkeypatch.setattr("safescreen.search.workers.LOGGED_NODES", 4)
-    monkeypatch.setattr("safescreen.search.proof_writer._PIECE", 256)
+    monkeypatch.setattr("safescreen.search.proof_writer.PROOF_PIECE_BYTES", 256)
     monkeypatch.setattr("safescreen.search.proof_writer._PLACES", 2)
     set_allowance(monkeypatch, 30_000)
     check(tmp_path, *weak_data(24, 10), {"n_threads": n_threads, "screening": "none"}, k=4, gamma=200.0)

@@ -56,7 +56,7 @@ def correlate(columns: Columns, features: IndexArray, count: int, alpha: FloatAr
 def reserved_slots(columns: Columns, k: int) -> int:
     """Dense slots kept for features decided in, so that these always find one; none where every feature has room."""
     slots = columns.dense.shape[0]
-    return 0 if slots >= columns.slot.size else min(k, slots // 4)
+    return 0 if slots >= columns.slot.size else min(k, slots - 1)
 
 
 @compiled
