@@ -177,7 +177,7 @@ def test_coefficients_of_features_out_or_without_a_slot_are_dropped():
     node = filled_node(case, np.where(status == OUT, 3.0, X + 1.0), status)
     kernel.save(nodes, node, 0.75, -1, 0)
     kernel.load(subproblem, nodes, node, kernel.pop(nodes))
-    assert node.x.tolist() == [1.0, 1.5, 0.0, 0.0, 0.0, 0.0]  # features 0 and 1 took the two slots that are not reserved
+    assert node.x.tolist() == [1.0, 1.5, 0.0, 0.0, 0.0, 0.0]  # 0 and 1 took the two slots that are not reserved
 
 
 # -- sets of open nodes ----------------------------------------------------------------------------------
