@@ -16,6 +16,7 @@ ROOMS = {
     "arrays": "",
     "rounding": "",
     "tuning": "",
+    "defaults": "",
     "status": "",
     "text": "",
     "files": "text",
@@ -31,15 +32,16 @@ ROOMS = {
     "screening": "arrays rounding formatting.cards problem relaxation",
     "incumbents": "arrays tuning problem kernels relaxation screening",
     "search": "arrays tuning status files formatting.cards problem kernels relaxation screening incumbents",
+    "estimation": "arrays prediction problem search.solution",
     "path": "status formatting.cards problem search",
     # what users touch
     "datasets": "arrays files",
-    "estimators": "arrays status prediction problem screening search path",
+    "estimators": "arrays defaults status prediction problem screening search estimation path",
     "plots": "arrays formatting.escaping problem screening search path",
     "saving": "files search.solution estimators",
     "tables": "arrays text files",
     "reporting": "arrays status files prediction formatting problem search.solution path estimators",
-    "safescreen": "status verification problem relaxation screening search path datasets estimators plots "
+    "safescreen": "status verification problem relaxation screening search estimation path datasets estimators plots "
     "saving.model_files reporting",
     # what uses the public interface
     "testing": "status problem safescreen",

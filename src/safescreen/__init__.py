@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is public
     from safescreen import datasets as datasets
+    from safescreen.estimation import Estimate as Estimate
     from safescreen.estimators import EndedEarlyWarning as EndedEarlyWarning
     from safescreen.estimators import L0LogisticRegression as L0LogisticRegression
     from safescreen.estimators import L0LogisticRegressionCV as L0LogisticRegressionCV
+    from safescreen.estimators import OneClassWarning as OneClassWarning
     from safescreen.estimators import SafeScreener as SafeScreener
+    from safescreen.estimators import ScaleWarning as ScaleWarning
+    from safescreen.estimators import Selection as Selection
     from safescreen.path import L0Path as L0Path
     from safescreen.path import l0_path as l0_path
     from safescreen.plots import ConvergenceDisplay as ConvergenceDisplay
@@ -40,15 +44,19 @@ _HOMES = {
     "CVDisplay": "plots",
     "ConvergenceDisplay": "plots",
     "EndedEarlyWarning": "estimators",
+    "Estimate": "estimation",
     "L0LogisticRegression": "estimators",
     "L0LogisticRegressionCV": "estimators",
     "L0Path": "path",
+    "OneClassWarning": "estimators",
     "PathDisplay": "plots",
     "Problem": "problem",
     "Relaxation": "relaxation",
     "SafeScreener": "estimators",
+    "ScaleWarning": "estimators",
     "Screening": "screening",
     "ScreeningDisplay": "plots",
+    "Selection": "estimators",
     "Solution": "search",
     "Status": "status",
     "Verification": "verification",

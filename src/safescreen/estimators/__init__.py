@@ -1,7 +1,17 @@
 """scikit-learn estimators around `solve` and `screen`."""
 
+from safescreen.estimators.cautions import OneClassWarning, ScaleWarning
 from safescreen.estimators.classifier import EndedEarlyWarning, L0LogisticRegression
 from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 from safescreen.estimators.screener import SafeScreener
+from safescreen.estimators.selection import Selection
 
-__all__ = ["EndedEarlyWarning", "L0LogisticRegression", "L0LogisticRegressionCV", "SafeScreener"]
+__all__ = [
+    "EndedEarlyWarning",
+    "L0LogisticRegression",
+    "L0LogisticRegressionCV",
+    "OneClassWarning",
+    "SafeScreener",
+    "ScaleWarning",
+    "Selection",
+]

@@ -1,7 +1,8 @@
 """scikit-learn estimators around `solve` and `screen`.
 
 The estimators add what scikit-learn's users expect, input checks in its wording, class weights, original labels,
-feature names, and nothing to the mathematics: the problem solved is exactly a `Problem`.
+feature names, and nothing to the mathematics: the problem solved is exactly a `Problem`. What comes after it, the
+coefficients at a ridge of their own, is `safescreen.estimation`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.defaults import GAMMA, REFIT_GAMMA
+from safescreen.estimation import Estimate, check_refit_gamma, estimate
+from safescreen.estimators.cautions import warn_of_one_class, warn_of_scales
+from safescreen.estimators.selection import Selection
 from safescreen.estimators.shared import make_problem, mask
 from safescreen.prediction import linear_predictor, probabilities
 from safescreen.problem.terms import Features
@@ -36,8 +41,10 @@ class EndedEarlyWarning(ConvergenceWarning):  # type: ignore[misc]
 class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Logistic regression with the provably best subset of features.
 
-    Minimises ``Σ wᵢ log(1 + exp(-yᵢ(aᵢ·x + b))) + ‖x‖²/gamma + mu ‖x‖₀`` subject to ``‖x‖₀ ≤ k`` by branch and
-    bound, with weights that sum to one. The fitted model comes with a lower bound that no other model can beat.
+    The features are **chosen** by minimising ``Σ wᵢ log(1 + exp(-yᵢ(aᵢ·x + b))) + ‖x‖²/gamma + mu ‖x‖₀`` subject to
+    ``‖x‖₀ ≤ k`` by branch and bound, with weights that sum to one: the proof says that no other choice has a lower
+    objective. Their coefficients are then **estimated** at a ridge of their own, `refit_gamma`, because the ridge at
+    which choices can be proved shrinks coefficients too much to predict well.
 
     Parameters
     ----------
@@ -46,8 +53,12 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     mu : float, optional
         Price of a feature, at least 0. With neither `k` nor `mu`, a budget of ``min(10, n_features)`` features is
         used (or as many as are included); with both, both hold.
-    gamma : float, default 1.0
-        Ridge parameter, positive: the penalty is ``‖x‖²/gamma``, so small values shrink more.
+    gamma : float, default 10.0
+        Ridge of the choice, positive: the penalty is ``‖x‖²/gamma``, so small values shrink more, and make proofs
+        easier. The proof speaks of this ridge.
+    refit_gamma : float, "same" or "cv", default 100.0
+        Ridge at which the coefficients of the chosen features are estimated. ``"same"`` keeps those of the choice;
+        ``"cv"`` takes the ridge, at least as weak as that of the choice, with the best log-loss in five folds.
     fit_intercept : bool, default True
         Whether to add an unpenalised intercept.
     standardize : bool, default True
@@ -81,15 +92,19 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        Coefficients in the units of the data.
+        Coefficients in the units of the data, estimated at `refit_gamma`: what predictions are made with.
     intercept_ : ndarray of shape (1,)
         Intercept in the units of the data. With ``standardize=True`` it carries the centring.
+    selection_ : Selection
+        The model that the proof is about: the same features with their coefficients at `gamma`.
+    estimate_ : Estimate
+        The estimates with what is needed to read them: the ridge used, means, deviations, shrinkage.
     classes_ : ndarray of shape (2,)
         The labels; the second one is the positive class.
     support_ : ndarray of int
         Indices of the chosen features, sorted.
     objective_ : float
-        Objective of the model, rounded up.
+        Objective of the choice (of ``selection_``, at `gamma`), rounded up.
     lower_bound_ : float
         No model has a smaller objective; holds in real arithmetic.
     gap_ : float
@@ -130,7 +145,8 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         *,
         k: int | None = None,
         mu: float | None = None,
-        gamma: float = 1.0,
+        gamma: float = GAMMA,
+        refit_gamma: float | str = REFIT_GAMMA,
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
@@ -149,6 +165,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.k = k
         self.mu = mu
         self.gamma = gamma
+        self.refit_gamma = refit_gamma
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
@@ -181,7 +198,9 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         L0LogisticRegression
             The fitted estimator.
         """
+        check_refit_gamma(self.refit_gamma)
         problem = make_problem(self, X, y, sample_weight)
+        warn_of_scales(problem, stacklevel=2)
         solution = solve(
             problem,
             **{name: getattr(self, name) for name in SEARCH},
@@ -192,7 +211,9 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         )
         if solution.status != Status.OPTIMAL:
             warnings.warn(_shortfall(solution, self.rel_gap), EndedEarlyWarning, stacklevel=2)
-        return self._adopt(solution)
+        self._adopt(solution)
+        warn_of_one_class(solution, self.estimate_, stacklevel=2)
+        return self
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log-odds of the positive class, ``classes_[1]``.
@@ -278,15 +299,18 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _previous_coef(self, n_features: int) -> FloatArray | None:
         """The coefficients to start from, if the user wants that and the last fit was on as many features."""
-        if not self.warm_start or not hasattr(self, "coef_") or self.coef_.shape != (1, n_features):
+        if not self.warm_start or not hasattr(self, "selection_") or self.selection_.coef.shape != (n_features,):
             return None
-        return np.asarray(self.coef_[0], dtype=np.float64)
+        return self.selection_.coef
 
     def _adopt(self, solution: Solution) -> Self:
-        """Show a solution as scikit-learn's attributes."""
+        """Estimate on a solution's features, and show both as scikit-learn's attributes."""
+        estimates = estimate(solution, self.refit_gamma)
         self.classes_ = solution.problem.classes
-        self.coef_ = np.array([solution.coef])
-        self.intercept_ = np.array([solution.intercept])
+        self.coef_ = estimates.coef(solution.problem.n_features)[None, :]
+        self.intercept_ = np.array([estimates.intercept])
+        self.estimate_: Estimate = estimates
+        self.selection_ = Selection.of(solution)
         self.support_ = np.array(solution.support)
         self.objective_ = solution.objective
         self.lower_bound_ = solution.lower_bound

@@ -23,8 +23,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from safescreen.arrays import FloatArray, IndexArray
+from safescreen.defaults import BUDGET, GAMMA, REFIT_GAMMA
 from safescreen.estimators.classifier import SEARCH, EndedEarlyWarning, L0LogisticRegression
-from safescreen.estimators.shared import DEFAULT_BUDGET, check_binary, make_problem
+from safescreen.estimators.shared import check_binary, make_problem
 from safescreen.path import checked_values, is_sequence, solve_along
 from safescreen.prediction import log_loss
 from safescreen.problem.terms import Features, Terms
@@ -48,6 +49,7 @@ _CHOSEN = ("k", "mu", "gamma")
 
 _SHARED = (
     *(name for name in Terms.names() if name not in _CHOSEN),
+    "refit_gamma",
     "class_weight",
     *SEARCH,
     "verbose",
@@ -140,7 +142,8 @@ verbose
         *,
         k: int | Values | None = None,
         mu: float | Values | None = None,
-        gamma: float | Values = 1.0,
+        gamma: float | Values = GAMMA,
+        refit_gamma: float | str = REFIT_GAMMA,
         cv: Any = None,
         scoring: str | Scorer | None = None,
         one_standard_error: bool = False,
@@ -163,6 +166,7 @@ verbose
         self.k = k  # type: ignore[assignment]
         self.mu = mu  # type: ignore[assignment]
         self.gamma = gamma  # type: ignore[assignment]
+        self.refit_gamma = refit_gamma
         self.cv = cv
         self.scoring = scoring
         self.one_standard_error = one_standard_error
@@ -335,7 +339,7 @@ def _make_grid(k: Any, mu: Any, gamma: Any, n_features: int, n_included: int) ->
     gammas = checked_values("gamma", gamma) if is_sequence(gamma) else [check_gamma(gamma)]
     if k is None and mu is None:
         fewest = max(1, n_included)
-        k = range(fewest, max(fewest, min(DEFAULT_BUDGET, n_features)) + 1)
+        k = range(fewest, max(fewest, min(BUDGET, n_features)) + 1)
     if is_sequence(mu) or k is None:
         values = checked_values("mu", mu) if is_sequence(mu) else [check_price(mu)]
         return _Grid("mu", values, gammas, {"k": check_budget(k), "mu": values[0], "gamma": gammas[0]})

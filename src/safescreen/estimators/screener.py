@@ -12,6 +12,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from safescreen.arrays import BoolArray
+from safescreen.defaults import GAMMA
 from safescreen.estimators.shared import make_problem, mask
 from safescreen.problem.terms import Features
 from safescreen.screening import Screening
@@ -34,7 +35,7 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     mu : float, optional
         Price of a feature, at least 0. With neither `k` nor `mu`, a budget of ``min(10, n_features)`` features is
         used; with both, both hold.
-    gamma : float, default 1.0
+    gamma : float, default 10.0
         Ridge parameter, positive: the penalty is ``‖x‖²/gamma``. Smaller values let more features be ruled out.
     fit_intercept : bool, default True
         Whether the model has an unpenalised intercept.
@@ -80,7 +81,7 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         k: int | None = None,
         mu: float | None = None,
-        gamma: float = 1.0,
+        gamma: float = GAMMA,
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,

@@ -11,12 +11,10 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
+from safescreen.defaults import BUDGET
 from safescreen.problem import Problem
 from safescreen.problem.terms import Features, Terms
 from safescreen.problem.validation import check_selection, check_weights
-
-DEFAULT_BUDGET = 10
-"""Features allowed when the user gives neither a budget nor a price."""
 
 
 def make_problem(estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> Problem:
@@ -36,7 +34,7 @@ def make_problem(estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | 
 def default_budget(include: Features, n_features: int) -> int:
     """The budget when the user gives neither a budget nor a price: with room for the features required."""
     required = len(set(check_selection("include", include)))
-    return max(min(DEFAULT_BUDGET, n_features), required)
+    return max(min(BUDGET, n_features), required)
 
 
 def check_binary(y: AnyArray, weights: FloatArray) -> None:
