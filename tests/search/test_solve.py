@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 import signal
-import sys
 import threading
 
 import numpy as np
@@ -23,8 +22,6 @@ from safescreen.incumbents import polish
 from safescreen.relaxation import restricted_for_search, solve_root
 from safescreen.testing.hard_problems import hard_problem
 from safescreen.testing.reference import brute_force
-
-not_on_windows = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C reaches a process by other ways there")
 
 STATUSES = {"optimal", "time_limit", "node_limit", "interrupted", "numerical_limit"}
 
@@ -227,7 +224,7 @@ def test_limits_that_are_not_hit(bushy):
     assert solution.status == "optimal"
 
 
-# -- callback, keyboard, progress ------------------------------------------------------------------------
+# -- callback, threads, progress -------------------------------------------------------------------------
 
 
 def test_callback_sees_the_trace(bushy):
@@ -272,49 +269,6 @@ def test_errors_of_a_callback_come_through(endless):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@not_on_windows
-@pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("calls", [1, 3])
-def test_interrupt_from_the_keyboard(endless, calls, n_threads):
-    seen = []
-
-    def callback(moment):
-        seen.append(moment)
-        if len(seen) == calls:
-            signal.raise_signal(signal.SIGINT)
-
-    before = signal.getsignal(signal.SIGINT)
-    solution = ss.solve(endless, callback=callback, n_threads=n_threads, time_limit=60.0)
-    check(endless, solution)
-    assert solution.status == "interrupted"
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-@not_on_windows
-def test_interrupt_while_the_kernel_runs(endless):
-    before = signal.getsignal(signal.SIGINT)
-    kernels.warm_up()
-    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    solution = ss.solve(endless, time_limit=60.0)
-    timer.join()
-    check(endless, solution)
-    assert solution.status == "interrupted"
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-@not_on_windows
-def test_second_interrupt_is_an_exception(endless):
-    def callback(moment):
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        ss.solve(endless, callback=callback, time_limit=60.0)
-    assert signal.getsignal(signal.SIGINT) is before
-
-
 def test_solving_outside_the_main_thread(bushy):
     found = []
     thread = threading.Thread(target=lambda: found.append(ss.solve(bushy)))
@@ -333,15 +287,6 @@ def test_several_searches_at_once(bushy):
         thread.join()
     assert len(found) == 3
     assert all(np.array_equal(solution.coef, found[0].coef) for solution in found)
-
-
-def test_progress_is_silent_in_a_pipe(bushy, capfd):
-    kernels.warm_up()
-    capfd.readouterr()
-    solution = ss.solve(bushy, progress=True)
-    out, err = capfd.readouterr()
-    assert solution.status == "optimal"
-    assert (out, err) == ("", "")
 
 
 def test_progress_on_a_terminal(bushy, monkeypatch):
