@@ -180,7 +180,7 @@ def test_pressing_twice_stops_a_loop(endless):
         for _ in range(20):
             solved.append(ss.solve(endless, time_limit=60.0))
 
-    with pytest.raises(KeyboardInterrupt), pressed_after(0.3, 1.0):
+    with pytest.raises(KeyboardInterrupt), pressed_after(0.3, 1.6):
         loop()
     assert [solution.status for solution in solved] == ["interrupted"]
 

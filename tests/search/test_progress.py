@@ -11,8 +11,6 @@ import time
 
 import pytest
 
-import safescreen as ss
-from safescreen import kernels
 from safescreen.search import progress as module
 from safescreen.search.progress import Progress, describe
 from safescreen.search.solution import Moment
@@ -33,6 +31,14 @@ def impatient(monkeypatch):
     """Lines come sixty times as often."""
     monkeypatch.setattr(module, "FIRST_AFTER", 2.0 / 60.0)
     monkeypatch.setattr(module, "THEN_EVERY", 5.0 / 60.0)
+
+
+def wait_for(condition):
+    """Until it holds, which it must soon."""
+    deadline = time.monotonic() + 30.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_progress_fits_the_line():
@@ -80,18 +86,19 @@ def test_lines_elsewhere(terminal, monkeypatch, impatient):
     stream = Terminal() if terminal == "dumb" else io.StringIO()
     monkeypatch.setenv("TERM", "dumb" if terminal == "dumb" else "xterm")
     monkeypatch.setattr("sys.stderr", stream)
-    threads = threading.active_count()
+    threads, start = threading.active_count(), time.monotonic()
     with Progress(True, "thinking") as progress:
-        time.sleep(0.06)
+        wait_for(lambda: stream.getvalue())
         progress.say("first this")
         progress.show(MOMENT)
-        time.sleep(0.4)
+        wait_for(lambda: stream.getvalue().count("5 features") == 2)
+    seconds = time.monotonic() - start
     said = LINE.findall(stream.getvalue())
     assert threading.active_count() == threads
     assert LINE.sub("", stream.getvalue()) == ""
     assert said[0] == "thinking"
-    assert said[1:] == [describe(MOMENT)] * len(said[1:])
-    assert 2 <= len(said) <= 1 + 0.5 / (5.0 / 60.0)
+    assert set(said) == {"thinking", describe(MOMENT)}
+    assert len(said) <= 1 + seconds / (5.0 / 60.0)
 
 
 class Closed(io.StringIO):
@@ -118,22 +125,6 @@ def test_nobody_listening_does_no_harm(stream, monkeypatch, impatient):
         progress.show(MOMENT)
         time.sleep(0.1)
     assert failed == []
-
-
-def test_searches_and_fits_speak(endless, monkeypatch, impatient):
-    kernels.warm_up()
-    stream = io.StringIO()
-    monkeypatch.setattr("sys.stderr", stream)
-    ss.solve(endless, time_limit=0.3, progress=True)
-    assert re.search(r"\d+ features, gap [\d.]+ %", stream.getvalue())
-    stream.truncate(0)
-    X, y, _ = ss.datasets.make_sparse_logistic(100, 400, 10, 0.5, random_state=0)
-    with pytest.warns(ss.EndedEarlyWarning):
-        ss.L0LogisticRegression(k=20, gamma=1e4, time_limit=0.3, verbose=1).fit(X, y)
-    assert re.search(r"\d+ features, gap [\d.]+ %", stream.getvalue())
-    stream.truncate(0)
-    ss.l0_path(endless, k=[19, 20], time_limit=0.2, progress=True)
-    assert "k = 20 (2 of 2): " in stream.getvalue()
 
 
 def test_log_files_get_lines_at_once(tmp_path):

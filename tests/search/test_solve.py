@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import signal
 import threading
 
@@ -299,6 +300,28 @@ def test_progress_on_a_terminal(bushy, monkeypatch):
     monkeypatch.setattr("sys.stderr", terminal)
     assert ss.solve(bushy, progress=True).status == "optimal"
     assert terminal.getvalue()
+
+
+def test_searches_and_fits_speak(endless, monkeypatch):
+    kernels.warm_up()
+    monkeypatch.setattr("safescreen.search.progress.FIRST_AFTER", 0.05)
+    monkeypatch.setattr("safescreen.search.progress.THEN_EVERY", 0.05)
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+
+    def heard(moment=None):
+        return re.search(r"safescreen, \d+ s: \d+ features, gap [\d.]+ %", stream.getvalue()) is not None
+
+    ss.solve(endless, time_limit=60.0, progress=True, callback=heard)
+    assert heard()
+    stream.truncate(0)
+    X, y, _ = ss.datasets.make_sparse_logistic(100, 400, 10, 0.5, random_state=0)
+    with pytest.warns(ss.EndedEarlyWarning):
+        ss.L0LogisticRegression(k=20, gamma=1e4, time_limit=60.0, verbose=1, callback=heard).fit(X, y)
+    assert heard()
+    stream.truncate(0)
+    ss.l0_path(endless, k=[19, 20], time_limit=0.5, progress=True)
+    assert "k = 20 (2 of 2): " in stream.getvalue()
 
 
 # -- the same answer on every road -----------------------------------------------------------------------
