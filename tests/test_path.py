@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import signal
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -224,20 +227,48 @@ def test_bad_input(arguments, error, message):
         ss.l0_path(X, y, **arguments)
 
 
-def test_interrupt_leaves_honest_gaps(monkeypatch):
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C reaches a process by other ways there")
+def test_interrupt_leaves_honest_gaps(monkeypatch, keyboard):
     X, y = data()
-    calls = []
+    limits = []
 
     def solve(problem, **kwargs):
-        calls.append(kwargs["time_limit"])
-        solution = ss.solve(problem, **{**kwargs, "node_limit": 0})
-        return replace(solution, status="interrupted" if len(calls) == 1 else "time_limit", lower_bound=0.0)
+        limits.append(kwargs["time_limit"])
+        solution = ss.solve(problem, **kwargs)
+        if len(limits) == 1:
+            signal.raise_signal(signal.SIGINT)  # too late for this point, which is complete
+        return solution if len(limits) == 1 else replace(solution, status="time_limit", lower_bound=0.0)
 
     monkeypatch.setattr(path_module, "solve", solve)
     path = ss.l0_path(X, y, k=[1, 2, 3])
-    assert calls == [None, 0.0, 0.0]
-    assert path.statuses == ["interrupted"] * 3
+    assert limits == [None, 0.0, 0.0]
+    assert path.statuses == ["optimal", "interrupted", "interrupted"]
     assert (path.lower_bounds <= path.objectives).all()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C reaches a process by other ways there")
+def test_second_interrupt_ends_the_path(monkeypatch, keyboard):
+    X, y = data()
+    solved = []
+
+    def solve(problem, **kwargs):
+        signal.raise_signal(signal.SIGINT)
+        solved.append(ss.solve(problem, **kwargs))
+        return solved[-1]
+
+    monkeypatch.setattr(path_module, "solve", solve)
+    with pytest.raises(KeyboardInterrupt):
+        ss.l0_path(X, y, k=[1, 2, 3])
+    assert len(solved) == 1
+
+
+def test_progress_names_the_point(monkeypatch):
+    X, y = data()
+    said = []
+    monkeypatch.setattr(path_module.Progress, "say", lambda self, text: said.append(text))
+    ss.l0_path(X, y, mu=[0.5, 0.001], progress=True)
+    assert said[0] == "mu = 0.5 (1 of 2): relaxing and screening"
+    assert any(re.match(r"mu = 0\.001 \(2 of 2\): \d+ features, gap ", text) for text in said)
 
 
 def test_with_parameters():

@@ -496,6 +496,18 @@ def test_limits_end_with_status_one(hard, limit, status):
     assert ss.load_model("m.json").status_ == status
 
 
+@pytest.mark.parametrize("command", [["fit", "--k", "20"], ["path", "--k", "19,20"]])
+def test_long_searches_say_where_they_stand(hard, command, monkeypatch):
+    kernels.warm_up()
+    monkeypatch.setattr("safescreen.search.progress.FIRST_AFTER", 0.05)
+    arguments = [command[0], "hard.npz", *command[1:], "--gamma", "1e4", "--time-limit", "0.3"]
+    heard = runner.invoke(cli.app, [*arguments, "--json"])
+    assert re.match(r"safescreen, \d+ s: (k = 19 \(1 of 2\): )?(relaxing|\d+ features, gap)", heard.stderr)
+    assert json.loads(heard.stdout)  # which is not mixed with it
+    silenced = runner.invoke(cli.app, [*arguments, "--quiet"])
+    assert (silenced.exit_code, silenced.stdout, silenced.stderr) == (1, "", "")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal there")
 def test_interrupt_keeps_the_best_model(hard):
     kernels.warm_up()

@@ -27,6 +27,7 @@ from safescreen.estimators.shared import make_problem, mask
 from safescreen.prediction import linear_predictor, probabilities
 from safescreen.problem.terms import Features
 from safescreen.search import solve
+from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.solution import Moment, Solution
 from safescreen.status import Status
 
@@ -87,7 +88,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     callback : callable, optional
         Called with the state of the search a few dozen times a second; returning True ends it. See `solve`.
     verbose : int, default 0
-        Whether to show a status line on standard error.
+        Whether to show on standard error where the search stands, as `solve` does with ``progress=True``.
 
     Attributes
     ----------
@@ -129,6 +130,8 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     Notes
     -----
     Two classes are supported; for more, wrap the estimator in `sklearn.multiclass.OneVsRestClassifier`.
+
+    Ctrl-C in `fit` raises ``KeyboardInterrupt``, so that loops and grid searches stop; `solve` returns the best model.
 
     Examples
     --------
@@ -201,14 +204,15 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         check_refit_gamma(self.refit_gamma)
         problem = make_problem(self, X, y, sample_weight)
         warn_of_scales(problem, stacklevel=2)
-        solution = solve(
-            problem,
-            **{name: getattr(self, name) for name in SEARCH},
-            warm_start=self._previous_coef(problem.n_features),
-            progress=bool(self.verbose),
-            proof=self.proof,
-            callback=self.callback,
-        )
+        with raising_interrupts():
+            solution = solve(
+                problem,
+                **{name: getattr(self, name) for name in SEARCH},
+                warm_start=self._previous_coef(problem.n_features),
+                progress=bool(self.verbose),
+                proof=self.proof,
+                callback=self.callback,
+            )
         if solution.status != Status.OPTIMAL:
             warnings.warn(_shortfall(solution, self.rel_gap), EndedEarlyWarning, stacklevel=2)
         self._adopt(solution)
