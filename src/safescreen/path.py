@@ -190,6 +190,7 @@ def l0_path(
     include: Features | None = None,
     exclude: Features | None = None,
     feature_names: Iterable[str] | None = None,
+    positive_class: Any = None,
     rel_gap: float = 1e-4,
     time_limit: float | None = None,
     node_limit: int | None = None,
@@ -208,14 +209,14 @@ def l0_path(
     X : Problem, array-like, SciPy sparse matrix, or frame, of shape (n_samples, n_features)
         A problem, or its data as for :class:`Problem`.
     y : array-like of shape (n_samples,)
-        Any two labels; the larger one is the positive class. Not with a problem, which has its own.
+        The labels, as for :class:`Problem`. Not with a problem, which has its own.
     k : int or sequence of int, optional
         Budget of features.
     mu : float or sequence of float, optional
         Price of a feature.
     gamma : float or sequence of float, optional
         Ridge parameter; by default 1.0.
-    sample_weight, fit_intercept, standardize, include, exclude, feature_names
+    sample_weight, fit_intercept, standardize, include, exclude, feature_names, positive_class
         As for :class:`Problem`, with its defaults. Not with a problem, which has its own.
     rel_gap : float, default 1e-4
         Relative gap at which a point counts as solved.
@@ -258,6 +259,7 @@ def l0_path(
         "include": include,
         "exclude": exclude,
         "feature_names": feature_names,
+        "positive_class": positive_class,
     }
     if isinstance(X, Problem):
         problem = _with_values(X, fixed, {"y": y, **details})

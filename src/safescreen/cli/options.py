@@ -51,6 +51,10 @@ class DataOptions:
         _column("--target", "-t", help="Column with the two labels, by name or index (0 is the first, -1 the last)."),
     ] = None
     exclude: Annotated[list[str] | None, _columns("Columns that are no features, separated by commas.")] = None
+    positive: Annotated[
+        str | None,
+        typer.Option(metavar="LABEL", help="Label to model; by default the larger of two. Others are the rest."),
+    ] = None
     weights: Annotated[str | None, _column(help="Column with sample weights.")] = None
     impute: Annotated[
         str | None,
@@ -79,7 +83,8 @@ class DataOptions:
 
     def repeated(self) -> list[str]:
         """The words that make another command read the same file in the same way."""
-        valued = {"--target": self.target, "--weights": self.weights, "--impute": self.impute}
+        valued = {"--target": self.target, "--positive": self.positive, "--weights": self.weights}
+        valued |= {"--impute": self.impute}
         words = [word for name, value in valued.items() if value is not None for word in (name, value)]
         words += [word for names in self.exclude or () for word in ("--exclude", names)]
         flags = {"--one-hot": self.one_hot, "--drop-missing": self.drop_missing}

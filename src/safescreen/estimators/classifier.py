@@ -22,6 +22,7 @@ from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.defaults import GAMMA, REFIT_GAMMA
 from safescreen.estimation import Estimate, check_refit_gamma, estimate
 from safescreen.estimators.cautions import warn_of_one_class, warn_of_scales
+from safescreen.estimators.labels import adopt_classes, is_second, true_labels
 from safescreen.estimators.selection import Selection
 from safescreen.estimators.shared import make_problem, mask
 from safescreen.prediction import linear_predictor, probabilities
@@ -66,7 +67,11 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Whether to centre the features and scale them to unit variance inside the problem, so that the ridge treats
         them alike. Coefficients are reported in the units of the data all the same.
     class_weight : dict or "balanced", optional
-        Factors on the weights of each class's samples; ``"balanced"`` gives both classes the same total weight.
+        Factors on the weights of each class's samples; ``"balanced"`` gives both classes the same total weight. With
+        three or more labels the keys are the two classes that are modelled, as in `classes_`.
+    positive_class : label, optional
+        The label whose log-odds `coef_` and `intercept_` describe; by default the larger of two. With three or more
+        labels it is needed, and all others together are the negative class.
     include, exclude : feature or iterable of features, optional
         Features decided beforehand, by index or by column name. Included features pay their price and count in the
         budget whatever their coefficient.
@@ -101,7 +106,10 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     estimate_ : Estimate
         The estimates with what is needed to read them: the ridge used, means, deviations, shrinkage.
     classes_ : ndarray of shape (2,)
-        The labels; the second one is the positive class.
+        The labels, sorted. With three or more labels in `fit` they are the positive one and ``"not "`` with its name,
+        or False and True if labels are no strings.
+    positive_class_ : label
+        The one of `classes_` whose log-odds `coef_` and `intercept_` describe.
     support_ : ndarray of int
         Indices of the chosen features, sorted.
     objective_ : float
@@ -129,7 +137,8 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     Notes
     -----
-    Two classes are supported; for more, wrap the estimator in `sklearn.multiclass.OneVsRestClassifier`.
+    Two classes are modelled. With more labels, `positive_class` names the one to tell from the rest, and
+    `sklearn.multiclass.OneVsRestClassifier` does so with each in turn.
 
     Ctrl-C in `fit` raises ``KeyboardInterrupt``, so that loops and grid searches stop; `solve` returns the best model.
 
@@ -153,6 +162,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
+        positive_class: Any = None,
         include: Features = (),
         exclude: Features = (),
         rel_gap: float = 1e-4,
@@ -172,6 +182,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
+        self.positive_class = positive_class
         self.include = include
         self.exclude = exclude
         self.rel_gap = rel_gap
@@ -192,7 +203,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
             Training data.
         y : array-like of shape (n_samples,)
-            Any two labels.
+            Two labels of any kind, or more with `positive_class`.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; a row of weight zero counts as absent.
 
@@ -220,7 +231,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Log-odds of the positive class, ``classes_[1]``.
+        """Log-odds of ``classes_[1]``, as scikit-learn has it, whichever class is positive.
 
         Parameters
         ----------
@@ -234,7 +245,8 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        return linear_predictor(X, self.coef_[0], float(self.intercept_[0]))
+        log_odds = linear_predictor(X, self.coef_[0], float(self.intercept_[0]))
+        return log_odds if is_second(self) else -log_odds
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The more probable label of each sample.
@@ -247,10 +259,10 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels as given to `fit`.
+            Labels out of ``classes_``.
         """
-        positive = self.decision_function(X) > 0.0
-        return np.asarray(self.classes_[positive.astype(np.intp)])
+        second = self.decision_function(X) > 0.0
+        return np.asarray(self.classes_[second.astype(np.intp)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of both classes, in the order of ``classes_``.
@@ -283,6 +295,26 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         log_odds = self.decision_function(X)
         return -np.column_stack((np.logaddexp(0.0, log_odds), np.logaddexp(0.0, -log_odds)))
 
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Share of labels predicted correctly.
+
+        Parameters
+        ----------
+        X : array-like, SciPy sparse matrix, or frame, of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their labels, as given to `fit`.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
+        check_is_fitted(self)
+        return float(super().score(X, true_labels(self, y), sample_weight))
+
     def get_support(self, indices: bool = False) -> BoolArray | IndexArray:
         """The chosen features.
 
@@ -310,7 +342,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _adopt(self, solution: Solution) -> Self:
         """Estimate on a solution's features, and show both as scikit-learn's attributes."""
         estimates = estimate(solution, self.refit_gamma)
-        self.classes_ = solution.problem.classes
+        adopt_classes(self, solution.problem)
         self.coef_ = estimates.coef(solution.problem.n_features)[None, :]
         self.intercept_ = np.array([estimates.intercept])
         self.estimate_: Estimate = estimates

@@ -25,6 +25,7 @@ from sklearn.utils.validation import validate_data
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.defaults import BUDGET, GAMMA, REFIT_GAMMA
 from safescreen.estimators.classifier import SEARCH, EndedEarlyWarning, L0LogisticRegression
+from safescreen.estimators.labels import two_labels
 from safescreen.estimators.shared import check_binary, make_problem
 from safescreen.path import checked_values, is_sequence, solve_along
 from safescreen.prediction import log_loss
@@ -51,6 +52,7 @@ _SHARED = (
     *(name for name in Terms.names() if name not in _CHOSEN),
     "refit_gamma",
     "class_weight",
+    "positive_class",
     *SEARCH,
     "verbose",
 )
@@ -94,8 +96,8 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         values that fill gaps. It goes to other processes, so it must be picklable where `n_jobs` uses some.
     proof : str or path-like, optional
         Where to write a proof of the final model, the refit.
-    fit_intercept, standardize, class_weight, include, exclude, rel_gap, time_limit, node_limit, screening, n_threads, \
-verbose
+    fit_intercept, standardize, class_weight, positive_class, include, exclude, rel_gap, time_limit, node_limit, \
+screening, n_threads, verbose
         As for :class:`L0LogisticRegression`; limits are per fit.
 
     Attributes
@@ -110,7 +112,7 @@ verbose
         The chosen candidate fitted to all data, with its proof; only with `refit`.
     n_splits_ : int
         Number of folds.
-    coef_, intercept_, classes_, support_, objective_, lower_bound_, gap_, status_, n_iter_, solution_
+    coef_, intercept_, classes_, positive_class_, support_, objective_, lower_bound_, gap_, status_, n_iter_, solution_
         Of ``best_estimator_``; see :class:`L0LogisticRegression`.
     n_features_in_ : int
         Number of features seen in `fit`.
@@ -153,6 +155,7 @@ verbose
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
+        positive_class: Any = None,
         include: Features = (),
         exclude: Features = (),
         rel_gap: float = 1e-4,
@@ -176,6 +179,7 @@ verbose
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
+        self.positive_class = positive_class
         self.include = include
         self.exclude = exclude
         self.rel_gap = rel_gap
@@ -196,7 +200,7 @@ verbose
         X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
             Training data.
         y : array-like of shape (n_samples,)
-            Any two labels.
+            Two labels of any kind, or more with `positive_class`.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights, used for fitting and for scoring.
         groups : array-like of shape (n_samples,), optional
@@ -210,12 +214,13 @@ verbose
         self._check_proof()
         matrix, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         weights = check_weights(sample_weight, matrix.shape[0])
-        check_binary(labels, weights)
+        check_binary(labels, weights, self.positive_class)
+        labels, positive_class = two_labels(labels, weights, self.positive_class)
         decided = self._decided(matrix.shape[1])
         grid = _make_grid(self.k, self.mu, self.gamma, matrix.shape[1], len(decided["include"]))
         template = L0LogisticRegression(**grid.fixed, **{name: getattr(self, name) for name in _SHARED})
         self._template = clone(template)
-        template.set_params(**decided)
+        template.set_params(**decided, positive_class=positive_class)
         splits = list(check_cv(self.cv, labels, classifier=True).split(matrix, labels, groups))
         scorer = _log_loss_scorer if self.scoring is None else get_scorer(self.scoring)
         data = _Data(matrix, labels, None if sample_weight is None else weights)

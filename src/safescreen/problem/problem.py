@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.design import Design, make_design
+from safescreen.problem.labels import Classes, is_against_rest, shown
 from safescreen.problem.loss import LOGISTIC, Loss
 from safescreen.problem.terms import Features, Terms
 from safescreen.problem.validation import check_labels, check_matrix, check_names, check_weights
@@ -34,7 +35,7 @@ class Problem:
         Any real dtype and memory order. Arrays are referenced, not copied, and must not be changed while the
         problem is in use; sparse matrices are never densified. The column names of a frame are kept.
     y : array-like of shape (n_samples,)
-        Any two labels; the larger one is the positive class.
+        Two labels of any kind, or more if `positive_class` says which of them is to be told from the rest.
     mu : float, optional
         Price of a feature, at least 0. Without it a feature is free.
     k : int, optional
@@ -53,6 +54,9 @@ class Problem:
         in the budget whatever their coefficient.
     feature_names : iterable of str, optional
         One name per feature, for data without column names of its own (or instead of them).
+    positive_class : label, optional
+        The label whose probability is modelled; by default the larger of two. With three or more labels it is needed,
+        and all others together are the negative class.
 
     Attributes
     ----------
@@ -63,7 +67,14 @@ class Problem:
     weights : ndarray of shape (n_samples,)
         Sample weights, summing to one.
     classes : ndarray of shape (2,)
-        The original labels of -1 and 1.
+        The labels of -1 and 1: the negative and the positive class. Of three or more labels, the negative class is
+        called ``"not "`` and the positive label; where labels are no strings, the classes are False and True.
+    positive_class : label
+        The label that is modelled, as it is in ``y``.
+    class_names : tuple of str
+        Both classes in words, the negative one first.
+    modelled : str
+        What is modelled, in words.
     terms : Terms
         Everything but the data, with features as indices; all that shows or stores a problem iterates over it.
     mu : float
@@ -99,6 +110,7 @@ class Problem:
     y: FloatArray
     weights: FloatArray
     classes: npt.NDArray[Any]
+    positive_class: Any
     terms: Terms
     mu: float
     k: int
@@ -125,6 +137,7 @@ class Problem:
         include: Features = (),
         exclude: Features = (),
         feature_names: Iterable[str] | None = None,
+        positive_class: Any = None,
     ) -> None:
         stated = Terms(
             mu=mu,
@@ -139,13 +152,14 @@ class Problem:
         n_samples, n_features = matrix.shape
         names = names if feature_names is None else check_names(feature_names, n_features)
         weights = check_weights(sample_weight, n_samples)
-        labels, classes = check_labels(y, weights)
+        labels, classes = check_labels(y, weights, positive_class)
         terms = stated.for_data(n_features, names)
         vars(self).update(
             design=make_design(matrix, weights, terms.standardize),
             y=labels,
             weights=weights,
-            classes=classes,
+            classes=classes.pair,
+            positive_class=classes.positive,
             feature_names=names,
             n_samples=n_samples,
             n_features=n_features,
@@ -167,12 +181,36 @@ class Problem:
         raise AttributeError(f"Problem is immutable, so {name} cannot be deleted.")
 
     def __repr__(self) -> str:
-        return f"Problem({self.n_samples} samples, {self.n_features} features, {self.terms.describe()})"
+        chosen = f", {shown(self.positive_class)} modelled" if self._is_named else ""
+        return f"Problem({self.n_samples} samples, {self.n_features} features, {self.terms.describe()}{chosen})"
 
     def _repr_html_(self) -> str:
         from safescreen.formatting.cards import problem_card
 
         return problem_card(self)
+
+    @property
+    def class_names(self) -> tuple[str, str]:
+        """Both classes in words, the negative one first."""
+        return Classes(self.classes, self.positive_class).names
+
+    @property
+    def stated_classes(self) -> tuple[Any, Any]:
+        """Both classes for a record: labels as in the data, or what the positive one is told from."""
+        negative, positive = self.classes[0], self.positive_class
+        return f"not {positive}" if is_against_rest(negative, positive) else negative, positive
+
+    @property
+    def modelled(self) -> str:
+        """What is modelled, in words."""
+        positive = int(np.count_nonzero(self.y > 0.0))
+        return f"probability of {shown(self.positive_class)} ({positive:,} of {self.n_samples:,} rows)"
+
+    @property
+    def _is_named(self) -> bool:
+        """Whether the positive class is another than the larger of two labels, which goes without saying."""
+        negative, positive = self.classes
+        return is_against_rest(negative, self.positive_class) or bool(negative > positive)
 
     @cached_property
     def included(self) -> BoolArray:

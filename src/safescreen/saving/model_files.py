@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from safescreen import __version__
 from safescreen.estimators import L0LogisticRegression
+from safescreen.estimators.labels import class_pair, set_classes
 from safescreen.saving.record import FORMAT, VERSION, Record, UnusableError
 from safescreen.search.solution import Solution
 
@@ -97,7 +98,7 @@ def _as_record(model: Any) -> Record:
         parameters={name: value for name, value in parameters.items() if name not in _OF_ONE_FIT},
         n_features=model.n_features_in_,
         feature_names=getattr(model, "feature_names_in_", None),
-        classes=model.classes_,
+        classes=class_pair(model),
         support=model.support_,
         coefficients=model.coef_[0, model.support_],
         intercept=float(model.intercept_[0]),
@@ -106,6 +107,7 @@ def _as_record(model: Any) -> Record:
         gap=model.gap_,
         status=model.status_,
         n_iter=model.n_iter_,
+        positive_class=model._positive_label,
         encoding=getattr(model, "_encoding", None) if model.solution_ is None else None,  # a new fit has none
     )
 
@@ -122,7 +124,7 @@ def _restore(record: Record) -> L0LogisticRegression:
     estimator.n_features_in_ = record.n_features
     if record.feature_names is not None:
         estimator.feature_names_in_ = record.feature_names
-    estimator.classes_ = record.classes
+    set_classes(estimator, record.classes, record.positive_class)
     estimator.support_ = record.support
     estimator.coef_ = np.zeros((1, record.n_features))
     estimator.coef_[0, record.support] = record.coefficients

@@ -43,6 +43,9 @@ ENTRIES: dict[str, tuple[type, ...]] = {
 }
 """What every file has, and as what."""
 
+POSITIVE = "positive_class"
+"""The label that is modelled, as in the data; older files have none, there it is the second of the classes."""
+
 ENCODING = "encoding"
 """What only files written by the command line have: how to make features from the columns of a file."""
 
@@ -64,7 +67,7 @@ class Record:
     feature_names : ndarray of str, optional
         Their names.
     classes : ndarray of shape (2,)
-        The labels.
+        The negative and the positive label.
     support : ndarray of int
         The chosen features.
     coefficients : ndarray of float
@@ -73,6 +76,8 @@ class Record:
         As of the fitted estimator.
     encoding : dict, optional
         How features are made from the columns of a file, in the words of `safescreen.tables.Encoding.to_json`.
+    positive_class : label, optional
+        The label that is modelled, as it is in the data; by default the second of the classes.
     """
 
     parameters: dict[str, Any]
@@ -88,6 +93,11 @@ class Record:
     status: str
     n_iter: int
     encoding: dict[str, Any] | None = None
+    positive_class: Any = None
+
+    def __post_init__(self) -> None:
+        if self.positive_class is None:
+            object.__setattr__(self, POSITIVE, self.classes[1])
 
     @classmethod
     def from_solution(
@@ -106,6 +116,7 @@ class Record:
         parameters = {
             **problem.terms.asdict(),
             "class_weight": None,
+            "positive_class": problem.positive_class,
             "rel_gap": rel_gap,
             "time_limit": time_limit,
             "node_limit": node_limit,
@@ -128,6 +139,7 @@ class Record:
             status=solution.status,
             n_iter=max(solution.nodes, 1),
             encoding=encoding,
+            positive_class=problem.positive_class,
         )
 
     @classmethod
@@ -162,6 +174,7 @@ class Record:
             "n_features": int(self.n_features),
             "feature_names": None if self.feature_names is None else [str(name) for name in self.feature_names],
             "classes": _plain_labels(self.classes),
+            POSITIVE: _plain(self.positive_class),
             "support": self.support.tolist(),
             "coefficients": self.coefficients.tolist(),
             "intercept": float(self.intercept),
@@ -195,6 +208,7 @@ class Record:
             status=content["status"],
             n_iter=content["n_iter"],
             encoding=encoding,
+            positive_class=_positive(content, labels),
         )
 
 
@@ -299,6 +313,17 @@ def _labels(classes: dict[str, Any]) -> npt.NDArray[Any]:
     if dtype.kind not in _LABEL_KINDS or labels.shape != (2,):
         raise UnusableError("it is damaged (two labels are needed)")
     return labels
+
+
+def _positive(content: dict[str, Any], classes: npt.NDArray[Any]) -> Any:
+    """The label that is modelled: the second class, or what that stands for."""
+    label = content.get(POSITIVE)
+    made_up = classes.dtype.kind == "b" and type(label) in (int, float)
+    if label is None or (label == classes[1] and not made_up):
+        return classes[1]
+    if not made_up:
+        raise UnusableError(f"it is damaged (entry {POSITIVE!r} is {label!r}, which is not the second label)")
+    return label
 
 
 def _coefficients(content: dict[str, Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:

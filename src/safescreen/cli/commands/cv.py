@@ -14,7 +14,7 @@ from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, without
 from safescreen.cli.options import DataOptions, OutputOptions, RangeOptions, SearchOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
-from safescreen.cli.output.show import make_console, make_table, show_notes
+from safescreen.cli.output.show import make_console, make_table, show_modelled, show_notes
 from safescreen.cli.ranges import clipped, parse_candidates
 from safescreen.status import Status
 from safescreen.text import nearest
@@ -79,6 +79,7 @@ def cv(
         **{**terms.asdict(), **candidates, **fixed},
         **validation.asdict(),
         **vars(search),
+        positive_class=data.positive,
         make_parts=None if data.gaps is None else data.gaps.refill,
         refit=False,
     )
@@ -89,6 +90,7 @@ def cv(
     chooser.adopt(solution)
     result = Result(data, solution)
     rows = _rows(chooser)
+    show_modelled(console, problem)
     _show(console, chooser, validation.scoring)
     result.show(console)
     if shortfall:

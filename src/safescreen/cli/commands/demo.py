@@ -29,6 +29,7 @@ def demo(
     size = f"{problem.n_samples} samples, {problem.n_features} features (30 and their products)"
     console.print(f"[bold]Breast cancer[/bold]: {size}")
     console.print(f"Standardised, with intercept, at most k={problem.k} features, gamma={problem.gamma:g}")
+    console.print(f"Modelled: {problem.modelled}")
     console.print(screening_line(ss.screen(problem)))
     solution = ss.solve(problem, rel_gap=1e-4)
     console.print(features_table(chosen_features(solution), solution.intercept))

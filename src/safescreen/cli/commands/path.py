@@ -53,7 +53,7 @@ def path(
         report=lambda path: ss.report(found, path, test=held_out, title=data.title),
     )
     if outputs.json:
-        print_json({"parameter": name, "points": rows, "notes": data.notes})
+        print_json({"positive_class": problem.positive_class, "parameter": name, "points": rows, "notes": data.notes})
     finish(proved=all(status == Status.OPTIMAL for status in found.statuses))
 
 

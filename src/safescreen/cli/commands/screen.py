@@ -53,7 +53,7 @@ def screen(
 def _document(problem: ss.Problem, screening: ss.Screening, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Everything, for other programs."""
     return {
-        **attributes(problem, "n_samples", "n_features"),
+        **attributes(problem, "positive_class", "n_samples", "n_features"),
         **screening_document(screening),
         **attributes(screening, "lower_bound", "upper_bound", "seconds"),
         "features": [{"name": row["feature"], "decision": row["decision"], "margin": row["margin"]} for row in rows],

@@ -39,14 +39,15 @@ def verify(
     from safescreen.cli.inputs import load, reading_of
 
     check_readable(proof)
-    data = load(source.data, source.reading() if model is None else reading_of(model, source.target))
-    result = ss.verify(proof, data.X, data.y, data.weights)
+    reading = source.reading() if model is None else reading_of(model, source.target, source.positive)
+    data = load(source.data, reading)
+    result = ss.verify(proof, data.X, data.y, data.weights, positive_class=data.positive)
     console = make_console(outputs.silent)
     show_notes(console, data.notes)
     _show(console, result)
     if outputs.json:
         names = ("valid", "problem", "objective", "lower_bound", "gap", "leaves", "nodes", "seconds", "reason")
-        print_json(attributes(result, *names))
+        print_json({**attributes(result, *names), "classes": result.claims.get("classes")})
     finish(proved=result.valid)
 
 
@@ -56,4 +57,5 @@ def _show(console: Console, result: ss.Verification) -> None:
         console.print("[dim]The data must be the same, and be read with the same options, as for fit.[/dim]")
         return
     console.print("[bold green]The proof holds[/bold green]: no model is better than the lower bound says.")
+    console.print(f"Modelled: probability of {plain(repr(result.claims['classes'][1]))}.")
     console.print(grid({"problem": result.problem, **result_rows(result), "leaves": f"{result.leaves:,}"}))

@@ -68,7 +68,7 @@ class Result:
 
     def _score(self, X: Any, y: AnyArray, weights: FloatArray | None = None) -> Scores:
         log_odds = linear_predictor(X, self.solution.coef, self.solution.intercept)
-        positive = np.asarray(y == self.solution.problem.classes[1])
+        positive = np.asarray(y == self.solution.problem.positive_class)
         return Scores(accuracy(log_odds, positive, weights), auc(log_odds, positive, weights))
 
     def show(self, console: Console) -> None:
@@ -95,7 +95,7 @@ class Result:
         solution, problem = self.solution, self.solution.problem
         return {
             "target": self.data.target,
-            **attributes(problem, "classes", "n_samples", "n_features", *Terms.names()),
+            **attributes(problem, "classes", "positive_class", "n_samples", "n_features", *Terms.names()),
             **attributes(solution, "status", "objective", "lower_bound", "gap", "nodes", "seconds"),
             "screening": None if solution.screening is None else screening_document(solution.screening),
             "features": chosen_features(solution),

@@ -59,6 +59,12 @@ def introduce(console: Console, data: Prepared, problem: ss.Problem, varying: st
     console.print(_question(data, problem, varying))
     weighted = ", weighted" if problem.weights.min() < problem.weights.max() else ""
     console.print(f"[dim]{problem.terms.describe(without=varying)}{weighted}[/dim]")
+    show_modelled(console, problem)
+
+
+def show_modelled(console: Console, problem: ss.Problem) -> None:
+    """Which class coefficients and probabilities are about."""
+    console.print(f"Modelled: {plain(problem.modelled)}.")
 
 
 def show_notes(console: Console, notes: Iterable[str]) -> None:
@@ -72,7 +78,7 @@ def _question(data: Prepared, problem: ss.Problem, varying: str) -> str:
     limited = not varying and problem.k < problem.n_features
     which = f"Which {problem.k} of" if limited else "Which of"
     verb = "predicts" if limited and problem.k == 1 else "predict"
-    aim = plain(f"{data.target} = {problem.classes[1]}")
+    aim = plain(f"{data.target} = {problem.positive_class}")
     each = f", for each {varying}" if varying else ""
     return (
         f"[bold]{which} {problem.n_features:,} features[/bold] best {verb} [bold]{aim}[/bold]{each}? "

@@ -41,7 +41,7 @@ def title(subject: Subject) -> str:
 
 def label(problem: Problem, which: int) -> str:
     """One of the two labels, in quotation marks."""
-    return f"“{shortened(str(problem.classes.tolist()[which]), _LONGEST_LABEL)}”"
+    return f"“{shortened(problem.class_names[which], _LONGEST_LABEL)}”"
 
 
 def question(subject: Subject) -> str:
@@ -91,7 +91,9 @@ def meaning_of_best(subject: Subject) -> str:
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}"
     scale = "Features were standardised first" if problem.standardize else "Features were used in their own units"
     intercept = "an unpenalised intercept is fitted" if problem.fit_intercept else "there is no intercept"
-    return f"“Best” means the smallest objective: {listed}. {scale}; {intercept}."
+    best = f"“Best” means the smallest objective: {listed}. {scale}; {intercept}. "
+    modelled = f"The model gives the probability of {label(problem, 1)}."
+    return best + modelled
 
 
 def all_models(problem: Problem) -> str:

@@ -96,6 +96,7 @@ def _problem_facts(problem: Problem) -> dict[str, Any]:
     classes += f" and {problem.n_samples - positive:,} {sentences.label(problem, 0)}"
     facts: dict[str, Any] = {
         "samples": f"{problem.n_samples:,}, of which {classes}",
+        "modelled": f"probability of {sentences.label(problem, 1)}",
         "features": f"{problem.n_features:,}",
         **dict(problem.terms.facts()),
         "sample weights": "individual" if sentences.is_weighted(problem) else "equal",
