@@ -38,7 +38,7 @@ ROOMS = {
     "datasets": "arrays files",
     "estimators": "arrays defaults status prediction problem screening search estimation path",
     "plots": "arrays formatting.escaping problem screening search path",
-    "saving": "files problem.validation search.solution estimation estimators",
+    "saving": "defaults files problem.validation search.solution estimation estimators",
     "tables": "arrays text files",
     "reporting": "arrays status files prediction formatting problem search.solution estimation path estimators",
     "safescreen": "status verification problem relaxation screening search estimation path datasets estimators plots "
