@@ -371,7 +371,7 @@ def _models(content: dict[str, Any], parameters: dict[str, Any]) -> tuple[Estima
     except (TypeError, ValueError):
         raise UnusableError(f"it is damaged (gamma is {parameters['gamma']!r})") from None
     support, coefficients = _coefficients(content)
-    estimated: dict[str, npt.NDArray[Any]] = {name: np.full(support.size, np.nan) for name in RIDGES["estimate"]}
+    estimated: dict[str, Any] = {name: np.full(support.size, np.nan) for name in RIDGES["estimate"]}
     estimated["binary"] = np.zeros(support.size, dtype=np.bool_)
     chosen, ridge = Chosen(gamma, coefficients, content["intercept"], content["n_iter"]), gamma
     if REFIT_GAMMA in parameters:
