@@ -97,6 +97,8 @@ def path_card(path: Any) -> str:
     more = f'<div style="{_QUIET}">and {rest:,} more</div>' if rest else ""
     modelled = shortened(path[0].problem.class_names[1], _LONGEST_NAME)
     remark = f"in {duration(float(path.seconds.sum()))}, probability of {modelled} modelled"
+    if path.refit_gamma != "same":
+        remark += f"; choices are proved, coefficients estimated with refit_gamma={path.refit_gamma!r}"
     return _card(f"Path: {optimal} of {counted(len(path), 'model')} proved optimal", remark, _table(heads, rows) + more)
 
 
