@@ -34,15 +34,16 @@ ROOMS = {
     "search": "arrays tuning status files formatting.cards problem kernels relaxation screening incumbents",
     "estimation": "arrays prediction problem search.solution",
     "path": "status formatting.cards problem search",
+    "summary": "arrays formatting estimation",
     # what users touch
     "datasets": "arrays files",
-    "estimators": "arrays defaults status prediction problem screening search estimation path",
+    "estimators": "arrays defaults status prediction problem screening search estimation path summary",
     "plots": "arrays formatting.escaping problem screening search path",
     "saving": "files search.solution estimators",
     "tables": "arrays text files",
     "reporting": "arrays status files prediction formatting problem search.solution path estimators",
-    "safescreen": "status verification problem relaxation screening search estimation path datasets estimators plots "
-    "saving.model_files reporting",
+    "safescreen": "status verification problem relaxation screening search estimation path summary datasets estimators "
+    "plots saving.model_files reporting",
     # what uses the public interface
     "testing": "status problem safescreen",
     "reproduction": "files formatting.digits plots.base safescreen testing",

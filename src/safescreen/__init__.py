@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is
     from safescreen.search import screen as screen
     from safescreen.search import solve as solve
     from safescreen.status import Status as Status
+    from safescreen.summary import Summary as Summary
     from safescreen.verification import Verification as Verification
     from safescreen.verification import verify as verify
 
@@ -59,6 +60,7 @@ _HOMES = {
     "Selection": "estimators",
     "Solution": "search",
     "Status": "status",
+    "Summary": "summary",
     "Verification": "verification",
     "datasets": "",
     "l0_path": "path",
