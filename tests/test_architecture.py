@@ -35,14 +35,16 @@ ROOMS = {
     "estimation": "arrays prediction problem search.solution",
     "path": "status formatting.cards problem search",
     "summary": "arrays formatting estimation",
+    "stability": "arrays status formatting problem search estimation",
     # what users touch
     "datasets": "arrays files",
-    "estimators": "arrays defaults status prediction problem screening search estimation path summary",
-    "plots": "arrays formatting.escaping problem screening search path",
+    "estimators": "arrays defaults status prediction problem screening search estimation path summary stability",
+    "plots": "arrays formatting.escaping problem screening search path stability",
     "saving": "files search.solution estimators",
     "tables": "arrays text files",
     "reporting": "arrays status files prediction formatting problem search.solution path estimators",
-    "safescreen": "status verification problem relaxation screening search estimation path summary datasets estimators "
+    "safescreen": "status verification problem relaxation screening search estimation path summary stability datasets "
+    "estimators "
     "plots saving.model_files reporting",
     # what uses the public interface
     "testing": "status problem safescreen",

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from safescreen.stability import Stability
 from safescreen.summary import Choice, Summary, make_table
 from safescreen.summary.equation import Model, equation
 
@@ -31,8 +32,14 @@ class Readable:
     classes_: npt.NDArray[Any]
     n_features_in_: int
 
-    def summary(self) -> Summary:
+    def summary(self, *, stability: Stability | None = None) -> Summary:
         """What the model says, feature by feature.
+
+        Parameters
+        ----------
+        stability : Stability, optional
+            What `stability` returned for this model: adds intervals, which are conditional on the choice of features,
+            and how often each feature is chosen on resamples.
 
         Returns
         -------
@@ -49,7 +56,9 @@ class Readable:
         ['worst radius', 'worst concave points']
         """
         check_is_fitted(self)
-        selection = self.selection_
+        selection, resampled = self.selection_, {}
+        if stability is not None:
+            resampled = self._resampled_columns(stability)
         choice = Choice(
             gamma=selection.gamma,
             status=str(selection.status),
@@ -65,8 +74,72 @@ class Readable:
                 positive=self._positive(),
                 n_features=self.n_features_in_,
                 choice=choice,
+                **resampled,
             )
         )
+
+    def stability(
+        self,
+        X: Any,
+        y: Any,
+        n_resamples: int = 100,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        rel_gap: float = 1e-2,
+        time_limit: float | None = 60.0,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        progress: bool = False,
+    ) -> Stability:
+        """Choose and estimate again on bootstrap resamples, to see how much the model depends on its sample.
+
+        Rows are drawn with replacement within each class. On each resample the features are chosen again, and the
+        features that *this* model chose get new coefficients. The intervals that come from those are conditional on the
+        choice of features: they do not account for the selection, and are too narrow for anything but comparing.
+
+        Parameters
+        ----------
+        X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
+            The training data, which a model does not keep.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        n_resamples : int, default 100
+            Number of resamples, at least 1.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, as given to `fit`.
+        rel_gap : float, default 1e-2
+            Gap at which the search on a resample ends; the estimator's own where that is larger.
+        time_limit : float, optional
+            Seconds for everything, 60 by default; None for no limit. What is not done by then is left out, and one
+            resample takes at most a tenth of it.
+        n_jobs : int, optional
+            Resamples at the same time, through joblib and whatever backend is active there.
+        random_state : int, RandomState or None, default 0
+            Seed of the resamples, which do not depend on `n_jobs`.
+        progress : bool, default False
+            Whether to say on standard error how many are done.
+
+        Returns
+        -------
+        Stability
+            Ctrl-C and the time limit keep what is finished.
+
+        Examples
+        --------
+        >>> import safescreen as ss
+        >>> X, y, _ = ss.datasets.make_sparse_logistic(200, 20, 2, 1.0, random_state=0)
+        >>> model = ss.L0LogisticRegression(k=2).fit(X, y)
+        >>> found = model.stability(X, y, n_resamples=10)
+        >>> found.n_resamples, found.frequency.shape, found.intervals.shape
+        (10, (20,), (2, 2))
+        """
+        from safescreen.estimators.resampled import resample
+
+        check_is_fitted(self)
+        return resample(
+            self, X, y, sample_weight, n_resamples, random_state,
+            rel_gap=rel_gap, time_limit=time_limit, n_jobs=n_jobs, progress=progress,
+        )  # fmt: skip
 
     def equation(
         self,
@@ -136,6 +209,22 @@ class Readable:
         if hasattr(self, "feature_names_in_"):
             plain.feature_names_in_ = self.feature_names_in_
         return plain
+
+    def _resampled_columns(self, stability: Any) -> dict[str, Any]:
+        """What resamples add to the table."""
+        if not isinstance(stability, Stability):
+            raise TypeError(
+                f"stability is a {type(stability).__name__}, but must be what the method stability returns."
+            )
+        if not np.array_equal(stability.support, self.estimate_.support) or (
+            stability.n_features != self.n_features_in_
+        ):
+            raise ValueError("stability is that of a model with other features, but must be this model's.")
+        return {
+            "intervals": stability.intervals,
+            "frequencies": stability.frequency[stability.support],
+            "n_resamples": stability.n_resamples,
+        }
 
     def _positive(self) -> Any:
         """The class whose log-odds are modelled."""

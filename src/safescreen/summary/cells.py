@@ -84,6 +84,8 @@ def notes(table: Table) -> list[str]:
             "others."
         )
         found.append("Shrunk by: how much smaller the ridge made the coefficient than it is without one.")
+    if any(row.shrinkage < -0.005 for row in table.rows):
+        found.append("Below zero: the ridge made the coefficient larger, at the cost of others.")
     if any(row.shrinkage > 1.0 for row in table.rows):
         found.append(f"{REVERSED.capitalize()}: without a ridge the coefficient has the other sign.")
     if any(math.isnan(row.shrinkage) for row in table.rows):
