@@ -96,6 +96,7 @@ def test_one_line_says_why_there_is_no_shrinkage():
     ("choice", "said"),
     [
         (CHOICE, "proved that no other choice of at most 3 features is better by more than 0.013 %."),
+        (Choice(10.0, "optimal", 1e-9, 3, 0.0), "is better by more than 0.01 %."),
         (Choice(10.0, "optimal", 0.0, 1, 0.0), "proved that no other choice of at most 1 feature is better."),
         (Choice(10.0, "optimal", 0.0, 7, 0.25), "no other choice of features at a price of 0.25 each is better."),
         (Choice(10.0, "optimal", 0.0, 3, 0.0, True), "no other allowed choice of at most 3 features is better."),

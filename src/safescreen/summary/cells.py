@@ -35,6 +35,9 @@ HEADS = (
 )
 _RESAMPLED = (Head("95 % interval", f"odds ratio{MARK}"), Head("chosen in", "resamples"))
 
+_PLAIN_GAP = 1e-4
+"""Smaller gaps are told as this one: nobody wants to read powers of ten in a sentence."""
+
 _ENDS = {
     "time_limit": "before the search stopped at its time limit",
     "node_limit": "before the search stopped at its limit on nodes",
@@ -133,7 +136,7 @@ def _marked(text: str, marked: bool) -> str:
 def _verdict(choice: Choice, n_features: int) -> str:
     """What is proved of the choice, in half a sentence."""
     others = _others(choice, n_features)
-    gap = percent_above(choice.gap).replace("\u00a0", " ")
+    gap = percent_above(choice.gap).replace("\u00a0", " ") if choice.gap > _PLAIN_GAP else "0.01 %"
     if choice.status in _ENDS:
         return f"the best choice found {_ENDS[choice.status]}; {others} may be better by up to {gap}"
     margin = f" by more than {gap}" if choice.gap > 0.0 else ""
