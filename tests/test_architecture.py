@@ -32,25 +32,24 @@ ROOMS = {
     "screening": "arrays rounding formatting.cards problem relaxation",
     "incumbents": "arrays tuning problem kernels relaxation screening",
     "search": "arrays tuning status files formatting.cards problem kernels relaxation screening incumbents",
-    "estimation": "arrays prediction problem search.solution",
-    "path": "status formatting.cards problem search",
+    "estimation": "arrays status prediction formatting.digits problem search.solution",
+    "path": "status formatting.cards problem search estimation",
     "summary": "arrays formatting estimation",
     "stability": "arrays status formatting problem search estimation",
     # what users touch
     "datasets": "arrays files",
     "estimators": "arrays defaults status prediction problem screening search estimation path summary stability",
     "plots": "arrays formatting.escaping problem screening search path stability",
-    "saving": "files search.solution estimators",
+    "saving": "defaults files problem.validation search.solution estimation estimators",
     "tables": "arrays text files",
-    "reporting": "arrays status files prediction formatting problem search.solution path estimators",
+    "reporting": "arrays status files prediction formatting problem search.solution estimation path estimators",
     "safescreen": "status verification problem relaxation screening search estimation path summary stability datasets "
-    "estimators "
-    "plots saving.model_files reporting",
+    "estimators plots saving.model_files reporting",
     # what uses the public interface
     "testing": "status problem safescreen",
     "reproduction": "files formatting.digits plots.base safescreen testing",
-    "cli": "arrays status text files prediction problem.terms search path saving.record tables "
-    "reporting.content.features safescreen testing.conic reproduction",
+    "cli": "arrays defaults status text files prediction problem.terms search estimation path "
+    "saving.record tables safescreen testing.conic reproduction",
 }
 """What each room may import from others: a room, or a single module in one. It may use rooms above it only."""
 

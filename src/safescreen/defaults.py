@@ -11,3 +11,8 @@ GAMMA = 10.0
 
 REFIT_GAMMA = 100.0
 """Ridge of the estimates."""
+
+
+def default_budget(n_required: int, n_features: int) -> int:
+    """The budget where there is neither a budget nor a price: with room for the features required."""
+    return max(min(BUDGET, n_features), n_required)

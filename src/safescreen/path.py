@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from safescreen.estimation import Estimate, check_refit_gamma, estimate
 from safescreen.problem import Problem
 from safescreen.problem.terms import Features
 from safescreen.problem.validation import check_budget, check_gamma, check_price
@@ -43,7 +44,9 @@ _FALLING = ("mu",)  # solved from the largest value down, so that models grow al
 class L0Path:
     """Certified solutions along one parameter, in the order in which its values were given.
 
-    Behaves like a sequence of :class:`Solution`; the arrays collect what one usually wants of all of them.
+    Behaves like a sequence of :class:`Solution`; the arrays collect what one usually wants of all of them. The proofs
+    are about the choices and the coefficients in ``solutions``; ``coefs`` and ``intercepts`` are estimated for the same
+    features at ``refit_gamma``.
 
     Attributes
     ----------
@@ -53,12 +56,18 @@ class L0Path:
         Its values.
     solutions : tuple of Solution
         One per value.
+    refit_gamma : float or str
+        Ridge of the estimates, as it was asked for.
+    estimates : tuple of Estimate
+        One per value, made when somebody asks for them.
     supports : list of ndarray of int
         The chosen features.
     coefs : ndarray of shape (n_features, n_points)
-        Coefficients in the data's own units, one column per point.
+        Coefficients in the data's own units, estimated at ``refit_gamma``, one column per point.
     intercepts : ndarray of shape (n_points,)
-        Intercepts in the data's own units.
+        Intercepts of the estimates in the data's own units.
+    refit_gammas : ndarray of shape (n_points,)
+        Ridge used for the estimates.
     objectives, lower_bounds, gaps : ndarray of shape (n_points,)
         Objective of each model, safe lower bound on its optimum, and the relative distance of the two.
     statuses : list of Status
@@ -74,6 +83,7 @@ class L0Path:
     parameter: str
     values: npt.NDArray[Any]
     solutions: tuple[Solution, ...] = field(repr=False)
+    refit_gamma: float | str = "same"
 
     def __len__(self) -> int:
         return len(self.solutions)
@@ -102,14 +112,50 @@ class L0Path:
         return [solution.support for solution in self.solutions]
 
     @cached_property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Each point's features with their coefficients at the ridge of the estimates."""
+        return tuple(estimate(solution, self.refit_gamma) for solution in self.solutions)
+
+    @cached_property
     def coefs(self) -> FloatArray:
-        """Coefficients, one column per point."""
-        return np.column_stack([solution.coef for solution in self.solutions])
+        """Estimated coefficients, one column per point."""
+        if self.refit_gamma == "same":
+            return np.column_stack([solution.coef for solution in self.solutions])
+        size = self.solutions[0].problem.n_features
+        return np.column_stack([estimated.coef(size) for estimated in self.estimates])
 
     @cached_property
     def intercepts(self) -> FloatArray:
-        """Intercept of each point."""
-        return self._floats(lambda solution: solution.intercept)
+        """Estimated intercept of each point."""
+        if self.refit_gamma == "same":
+            return self._floats(lambda solution: solution.intercept)
+        return np.array([estimated.intercept for estimated in self.estimates])
+
+    @cached_property
+    def refit_gammas(self) -> FloatArray:
+        """Ridge used for each point's estimates."""
+        if self.refit_gamma == "same":
+            return self._floats(lambda solution: solution.problem.gamma)
+        return np.array([estimated.gamma for estimated in self.estimates])
+
+    def at(self, places: Iterable[int]) -> L0Path:
+        """The points at these places.
+
+        Parameters
+        ----------
+        places : iterable of int
+            Which points, in the order wanted.
+
+        Returns
+        -------
+        L0Path
+            A path of these points only.
+        """
+        chosen = list(places)
+        part = replace(self, values=self.values[chosen], solutions=tuple(self.solutions[i] for i in chosen))
+        if "estimates" in vars(self):  # made once is enough
+            vars(part)["estimates"] = tuple(self.estimates[i] for i in chosen)
+        return part
 
     @cached_property
     def objectives(self) -> FloatArray:
@@ -152,14 +198,15 @@ class L0Path:
         Returns
         -------
         pandas.DataFrame
-            Indexed by the parameter, with the number of features, their names, objective, lower bound, gap, status,
-            nodes, seconds and percentage screened.
+            Indexed by the parameter, with the number of features, their names, ridge and intercept of the estimates,
+            objective, lower bound, gap, status, nodes, seconds and percentage screened.
         """
         import pandas as pd
 
         columns = {
             "n_features": [support.size for support in self.supports],
             "features": [solution.feature_names for solution in self.solutions],
+            "refit_gamma": self.refit_gammas,
             "intercept": self.intercepts,
             "objective": self.objectives,
             "lower_bound": self.lower_bounds,
@@ -182,6 +229,7 @@ def l0_path(
     k: int | Sequence[int] | npt.ArrayLike | None = None,
     mu: float | Sequence[float] | npt.ArrayLike | None = None,
     gamma: float | Sequence[float] | npt.ArrayLike | None = None,
+    refit_gamma: float | str = "same",
     sample_weight: npt.ArrayLike | None = None,
     fit_intercept: bool | None = None,
     standardize: bool | None = None,
@@ -212,7 +260,11 @@ def l0_path(
     mu : float or sequence of float, optional
         Price of a feature.
     gamma : float or sequence of float, optional
-        Ridge parameter; by default 1.0.
+        Ridge parameter of the choice; by default 1.0.
+    refit_gamma : float, "same" or "cv", default "same"
+        Ridge at which the coefficients of each point's features are estimated, as for
+        :class:`L0LogisticRegression`: the proofs are about the choices at `gamma`, ``coefs`` and ``intercepts`` are
+        the estimates.
     sample_weight, fit_intercept, standardize, include, exclude, feature_names
         As for :class:`Problem`, with its defaults. Not with a problem, which has its own.
     rel_gap : float, default 1e-4
@@ -245,6 +297,7 @@ def l0_path(
     >>> [7 in support for support in ss.l0_path(problem, gamma=[1.0, 10.0]).supports]
     [True, True]
     """
+    refit_gamma = check_refit_gamma(refit_gamma)
     parameters = {"k": k, "mu": mu, "gamma": gamma}
     name = _varying(parameters)
     values = checked_values(name, parameters[name])
@@ -263,7 +316,7 @@ def l0_path(
         problem = Problem(X, y, **fixed, **_given(details))
     settings = Settings(rel_gap, time_limit, node_limit, screening, n_threads)
     solutions = solve_along(problem, name, values, settings, progress=progress)
-    return L0Path(name, np.array(values), tuple(solutions))
+    return L0Path(name, np.array(values), tuple(solutions), refit_gamma)
 
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import safescreen as ss
 from problems import plain
-from safescreen.saving.record import ENTRIES, FORMAT, VERSION, digest
+from safescreen.estimation import estimate
+from safescreen.saving.record import ENTRIES, FORMAT, RIDGES, VERSION, Chosen, Record, digest
 
 DATA = Path(__file__).parents[1] / "data"
 ATTRIBUTES = ("coef_", "intercept_", "classes_", "support_")
@@ -30,7 +33,7 @@ def cancer():
 
 @pytest.fixture(scope="module")
 def model(cancer) -> ss.L0LogisticRegression:
-    return ss.L0LogisticRegression(k=3, gamma=2.0).fit(*cancer)
+    return ss.L0LogisticRegression(k=3, gamma=2.0, refit_gamma=50.0).fit(*cancer)
 
 
 @pytest.fixture
@@ -48,6 +51,11 @@ def same(first: ss.L0LogisticRegression, second: ss.L0LogisticRegression) -> Non
     for name in NUMBERS:
         assert getattr(first, name) == getattr(second, name)
     assert first.get_params() == second.get_params()
+    for name in ("estimate_", "selection_"):
+        ours, theirs = vars(getattr(first, name)), vars(getattr(second, name))
+        assert ours.keys() == theirs.keys()
+        for entry, value in ours.items():
+            np.testing.assert_array_equal(value, theirs[entry], strict=isinstance(value, np.ndarray))
 
 
 def test_round_trip(model, path, cancer):
@@ -116,9 +124,91 @@ def test_solution(options, tmp_path):
     assert (loaded.objective_, loaded.lower_bound_) == (solution.objective, solution.lower_bound)
     assert (loaded.gap_, loaded.status_) == (solution.gap, solution.status)
     assert loaded.feature_names_in_.tolist() == names
-    assert loaded.gamma == 1.0
+    assert (loaded.gamma, loaded.refit_gamma, loaded.estimate_.gamma) == (1.0, "same", 1.0)
+    np.testing.assert_array_equal(loaded.selection_.coef, solution.coef)
+    np.testing.assert_array_equal(loaded.estimate_.deviations, estimate(solution, "same").deviations)
     assert loaded.mu == options.get("mu")
     assert loaded.standardize is options.get("standardize", True)
+
+
+def test_the_file_has_what_predicts_and_what_is_proved(model, path):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document["coefficients"] == model.coef_[0, model.support_].tolist()
+    assert document["selection"]["coefficients"] == model.solution_.coef[model.support_].tolist()
+    assert document["selection"]["coefficients"] != document["coefficients"]
+    assert document["estimate"]["gamma"] == 50.0
+    loaded = ss.load_model(path)
+    assert loaded.solution_ is None
+    assert loaded.selection_.coef.tolist() == model.solution_.coef.tolist()
+    assert loaded.selection_.nodes == model.solution_.nodes
+
+
+@pytest.mark.parametrize("refit_gamma", ["same", "cv"])
+def test_words_for_the_ridge_of_the_estimates(cancer, refit_gamma, tmp_path):
+    model = ss.L0LogisticRegression(k=2, gamma=2.0, refit_gamma=refit_gamma).fit(*cancer)
+    ss.save_model(model, tmp_path / "model.json")
+    same(model, ss.load_model(tmp_path / "model.json"))
+
+
+def test_coefficients_that_do_not_exist_are_null(tmp_path):
+    X = np.linspace(-1.0, 1.0, 20)[:, None]
+    model = ss.L0LogisticRegression(k=1).fit(X, X[:, 0] > 0.0)  # without a ridge the classes are separated
+    ss.save_model(model, tmp_path / "model.json")
+    assert json.loads((tmp_path / "model.json").read_text())["estimate"]["unpenalised"] == [None]
+    same(model, ss.load_model(tmp_path / "model.json"))
+
+
+@pytest.mark.parametrize("options", [{"k": range(1, 3)}, {"mu": np.array([0.1, 0.01])}])
+def test_of_a_cross_validation_the_model_it_chose(cancer, options, tmp_path):
+    X, y = cancer
+    chooser = ss.L0LogisticRegressionCV(cv=2, gamma=2.0, **options).fit(X, y)
+    ss.save_model(chooser, tmp_path / "model.json")
+    loaded = ss.load_model(tmp_path / "model.json")
+    same(chooser.best_estimator_, loaded)
+    np.testing.assert_array_equal(loaded.predict_proba(X), chooser.predict_proba(X))
+
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+MAYBE = st.one_of(st.just(float("nan")), FINITE)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_numbers_come_back_bit_for_bit(tmp_path_factory, data):
+    size = data.draw(st.integers(0, 3))
+
+    def array(values, dtype=np.float64):
+        return np.array(data.draw(st.lists(values, min_size=size, max_size=size)), dtype=dtype)
+
+    estimated = ss.Estimate(
+        gamma=data.draw(st.floats(1e-300, 1e300)),
+        support=np.arange(size),
+        coefficients=array(FINITE),
+        intercept=data.draw(FINITE),
+        means=array(MAYBE),
+        deviations=np.abs(array(MAYBE)),
+        binary=array(st.booleans(), np.bool_),
+        unpenalised=array(MAYBE),
+    )
+    selection = Chosen(data.draw(st.floats(1e-300, 1e300)), array(FINITE), data.draw(FINITE), data.draw(st.integers(0, 2**53)))
+    numbers = dict.fromkeys(("objective", "lower_bound", "gap"), 0.5)
+    record = Record(
+        parameters={"k": 1, "gamma": selection.gamma, "refit_gamma": estimated.gamma},
+        n_features=3,
+        feature_names=None,
+        classes=np.array([0, 1]),
+        estimate=estimated,
+        selection=selection,
+        **numbers,
+        status="optimal",
+        n_iter=1,
+    )
+    path = tmp_path_factory.mktemp("record") / "model.json"
+    record.write(path)
+    loaded = Record.read(path)
+    for ours, theirs in ((vars(estimated), vars(loaded.estimate)), (selection._asdict(), loaded.selection._asdict())):
+        for name, value in ours.items():
+            assert np.asarray(value).tobytes() == np.asarray(theirs[name]).tobytes(), name
 
 
 def test_a_solution_names_every_parameter_of_a_model(path, tmp_path):
@@ -253,11 +343,12 @@ def test_changed_number(path):
     refused(path, "not finite")
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", [*ENTRIES, *RIDGES])
 def test_missing_entry(path, name):
     document = json.loads(path.read_text(encoding="utf-8"))
     del document[name]
     path.write_text(json.dumps(document), encoding="utf-8")
+    rewritten(path)
     refused(path, f"no entry '{name}'")
 
 
@@ -285,6 +376,29 @@ def test_wrong_entries(path, changes, words):
     refused(path, words)
 
 
+@pytest.mark.parametrize(
+    ("entry", "changes", "words"),
+    [
+        ("selection", {"coefficients": [1.0, 2.0]}, "'selection' needs 3 numbers 'coefficients'"),
+        ("selection", {"coefficients": [1.0, 2.0, None]}, "needs 3 numbers"),
+        ("selection", {"intercept": "0"}, "needs a number 'intercept'"),
+        ("selection", {"nodes": 1.5}, "needs a number 'nodes'"),
+        ("estimate", {"gamma": None}, "needs a number 'gamma'"),
+        ("estimate", {"gamma": -1.0}, "must not be negative"),
+        ("estimate", {"deviations": [1.0, -2.0, None]}, "must not be negative"),
+        ("estimate", {"means": {}}, "'estimate' needs 3 numbers 'means'"),
+        ("estimate", {"means": [1.0, 2.0, "3"]}, "'estimate' needs 3 numbers 'means'"),
+        ("estimate", {"binary": [0, 1, 0]}, "'estimate' needs 3 flags 'binary'"),
+        ("estimate", {"unpenalised": [True, 1.0, 2.0]}, "'estimate' needs 3 numbers 'unpenalised'"),
+        ("parameters", {"gamma": "ten"}, "gamma is 'ten'"),
+        ("parameters", {"gamma": -10.0}, "gamma is -10.0"),
+    ],
+)
+def test_wrong_ridges(path, entry, changes, words):
+    rewritten(path, **{entry: {**json.loads(path.read_text(encoding="utf-8"))[entry], **changes}})
+    refused(path, words)
+
+
 def test_wrong_class_weight(path):
     parameters = json.loads(path.read_text(encoding="utf-8"))["parameters"]
     rewritten(path, parameters={**parameters, "class_weight": [1, 2]})
@@ -294,7 +408,7 @@ def test_wrong_class_weight(path):
 def test_what_an_older_file_does_not_name_has_its_default(path, model, cancer):
     rewritten(path, parameters={"k": 3, "gamma": 2.0})
     loaded = ss.load_model(path)
-    assert loaded.get_params() == ss.L0LogisticRegression(k=3, gamma=2.0).get_params()
+    assert loaded.get_params() == ss.L0LogisticRegression(k=3, gamma=2.0, refit_gamma="same").get_params()
     np.testing.assert_array_equal(loaded.predict_proba(cancer[0]), model.predict_proba(cancer[0]))
 
 
@@ -334,7 +448,10 @@ FIRST_FORMAT = {
 def test_files_of_the_first_format(kind):
     X, probabilities, labels, parameters = FIRST_FORMAT[kind]
     model = ss.load_model(DATA / f"model_v1_{kind}.json")
-    assert model.get_params() == ss.L0LogisticRegression(**parameters).get_params()
+    assert model.get_params() == ss.L0LogisticRegression(**parameters, refit_gamma="same").get_params()
+    assert model.selection_.gamma == model.estimate_.gamma == parameters["gamma"]
+    np.testing.assert_array_equal(model.selection_.coef, model.coef_[0])
+    assert np.isnan(model.estimate_.deviations).all()
     assert model.predict(X).tolist() == labels
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], probabilities, rtol=1e-14)
 

@@ -11,7 +11,9 @@ import numpy as np
 
 import safescreen as ss
 from safescreen.arrays import AnyArray
+from safescreen.defaults import default_budget
 from safescreen.files import check_readable
+from safescreen.problem.terms import Terms
 from safescreen.saving.record import Record
 from safescreen.tables import (
     Encoding,
@@ -58,8 +60,11 @@ def _check_two_classes(data: Prepared) -> None:
 
 
 def make_problem(data: Prepared, terms: Mapping[str, Any]) -> ss.Problem:
-    """State the problem."""
-    stated = {**terms, "include": _features(data, terms["include"])}
+    """State the problem, with a budget where there is neither a budget nor a price."""
+    stated = {name: terms[name] for name in Terms.names() if name in terms}
+    stated["include"] = _features(data, terms["include"])
+    if stated["k"] is None and stated["mu"] is None:
+        stated["k"] = default_budget(len(set(stated["include"])), len(data.encoding.inputs))
     return ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from safescreen.defaults import BUDGET, GAMMA, REFIT_GAMMA
+
 if TYPE_CHECKING:
     from safescreen.tables import Reading
 
@@ -106,28 +108,25 @@ class _TermOptions:
         """All terms by name."""
         return {**vars(self), "include": self.include or ()}
 
-    def check_size(self) -> None:
-        """Refuse a problem without anything that keeps the model small."""
-        if self.k is None and self.mu is None:
-            raise ValueError("--k and --mu are both missing, but a budget --k >= 1 or a price --mu >= 0 is needed.")
-
 
 @dataclass(frozen=True)
 class TermOptions(_TermOptions):
     """One problem."""
 
-    k: Annotated[int | None, typer.Option("--k", "-k", help="Budget: at most so many features.")] = None
+    k: Annotated[
+        int | None,
+        typer.Option("--k", "-k", help=f"Budget: at most so many features; {BUDGET} with neither --k nor --mu."),
+    ] = None
     mu: Annotated[float | None, typer.Option(help="Price of each feature.")] = None
     gamma: Annotated[
-        float, typer.Option(help="Ridge parameter: 1 shrinks strongly; for prediction try 10 to 1000.")
-    ] = 1.0
+        float, typer.Option(help="Ridge of the choice: small values shrink more, and make proofs easier.")
+    ] = GAMMA
 
     def __post_init__(self) -> None:
         """Refuse a wrong question before any file is read."""
         from safescreen.problem.terms import Terms
 
-        self.check_size()
-        Terms(**self.asdict())
+        Terms(**{**self.asdict(), "k": BUDGET if self.k is None and self.mu is None else self.k})
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,38 @@ class RangeOptions(_TermOptions):
 
     k: Annotated[str | None, typer.Option("--k", "-k", help="Budgets: 1:20, 1:20:5 or 1,2,5.")] = None
     mu: Annotated[str | None, typer.Option(help="Prices, as in 0.1,0.01,0.001.")] = None
-    gamma: Annotated[str, typer.Option(help="Ridge parameters, as in 1,10,100.")] = "1.0"
+    gamma: Annotated[str | None, typer.Option(help="Ridges of the choice, as in 1,10,100.")] = f"{GAMMA:g}"
+
+
+@dataclass(frozen=True)
+class EstimateOptions:
+    """At which ridge to estimate what is chosen."""
+
+    panel: ClassVar[str] = _TermOptions.panel
+
+    refit_gamma: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER|same|cv",
+            help="Ridge of the coefficients, estimated once the features are chosen.",
+            autocompletion=lambda: ["same", "cv"],
+        ),
+    ] = f"{REFIT_GAMMA:g}"
+
+    def __post_init__(self) -> None:
+        """Refuse a wrong ridge before any file is read."""
+        from safescreen.estimation import check_refit_gamma
+
+        if self.refit_gamma is not None:
+            check_refit_gamma(self.ridge)
+
+    @property
+    def ridge(self) -> float | str:
+        """A number, or a word in its place."""
+        try:
+            return float(str(self.refit_gamma))
+        except ValueError:
+            return str(self.refit_gamma)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,6 @@ def parse_path(terms: RangeOptions) -> tuple[Lists, dict[str, Any]]:
     if len(varying) != 1:
         what = f"{' and '.join('--' + name for name in varying)} have several values" if varying else "none is given"
         raise ValueError(f"One of --k, --mu and --gamma must have several values, such as --k 1:20, but {what}.")
-    terms.check_size()
     fixed = {name: values[0] for name, values in lists.items() if name not in varying}
     return {name: lists[name] for name in varying}, fixed
 

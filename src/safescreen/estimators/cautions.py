@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 
-import numpy as np
-
 from safescreen.estimation import Estimate
+from safescreen.estimation.cautions import only_class, scale_ratio
 from safescreen.problem import Problem
 from safescreen.search import Solution
-from safescreen.status import Status
-
-SCALE_RATIO = 1e3
-"""Columns whose sizes differ by more than this are treated very differently by one ridge."""
 
 
 class OneClassWarning(UserWarning):
@@ -26,13 +20,11 @@ class ScaleWarning(UserWarning):
 
 def warn_of_scales(problem: Problem, stacklevel: int) -> None:
     """Say so where columns that are not standardised differ so much that units decide what is chosen."""
-    if problem.standardize:
-        return
-    sizes = problem.design.norms[problem.design.norms > 0.0]
-    if sizes.size < 2 or sizes.max() <= SCALE_RATIO * sizes.min():
+    ratio = scale_ratio(problem)
+    if ratio is None:
         return
     warnings.warn(
-        f"The columns have very different scales (their norms differ by a factor of {sizes.max() / sizes.min():.2g}) "
+        f"The columns have very different scales (their norms differ by a factor of {ratio:.2g}) "
         "and standardize is False: the ridge hardly penalises large columns and suppresses small ones, so that units "
         "of measurement decide which features are chosen. Use standardize=True, or bring the columns to one scale.",
         ScaleWarning,
@@ -42,23 +34,13 @@ def warn_of_scales(problem: Problem, stacklevel: int) -> None:
 
 def warn_of_one_class(solution: Solution, estimate: Estimate, stacklevel: int) -> None:
     """Say so where a model that is proved optimal tells no row from another."""
-    problem = solution.problem
-    counted = problem.weights > 0.0
-    positive = _log_odds(problem, estimate)[counted] > 0.0
-    if solution.status != Status.OPTIMAL or positive.any() != positive.all() or np.unique(problem.y[counted]).size < 2:
+    label = only_class(solution, estimate)
+    if label is None:
         return
     warnings.warn(
-        f"The model is optimal for its problem, but predicts {problem.classes[int(positive[0])]!r} for every training "
-        f"row. The ridge may be too strong (gamma={problem.gamma:g}, refit_gamma={estimate.gamma:g}; larger values "
-        "shrink less), the features too few, or the classes too unequal (class_weight='balanced').",
+        f"The model is optimal for its problem, but predicts {label!r} for every training "
+        f"row. The ridge may be too strong (gamma={solution.problem.gamma:g}, refit_gamma={estimate.gamma:g}; larger "
+        "values shrink less), the features too few, or the classes too unequal (class_weight='balanced').",
         OneClassWarning,
         stacklevel=stacklevel + 1,
     )
-
-
-def _log_odds(problem: Problem, estimate: Estimate) -> np.ndarray:
-    """What the model predicts for its training rows, from centred columns."""
-    x = estimate.coefficients * problem.design.scales[estimate.support]
-    shifts = problem.design.means[estimate.support] * estimate.coefficients
-    b = math.fsum((estimate.intercept, *shifts.tolist()))
-    return np.asarray(problem.design.columns(estimate.support) @ x + b)

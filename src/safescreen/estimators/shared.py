@@ -11,9 +11,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
-from safescreen.defaults import BUDGET
+from safescreen.defaults import default_budget
 from safescreen.problem import Problem
-from safescreen.problem.terms import Features, Terms
+from safescreen.problem.terms import Terms
 from safescreen.problem.validation import check_selection, check_weights
 
 
@@ -26,15 +26,9 @@ def make_problem(estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | 
         sample_weight = weights * _class_factors(estimator.class_weight, y, weights)
     terms = {name: getattr(estimator, name) for name in Terms.names()}
     if terms["k"] is None and terms["mu"] is None:
-        terms["k"] = default_budget(terms["include"], X.shape[1])
+        terms["k"] = default_budget(len(set(check_selection("include", terms["include"]))), X.shape[1])
     names = getattr(estimator, "feature_names_in_", None)
     return Problem(X, y, **terms, sample_weight=sample_weight, feature_names=names)
-
-
-def default_budget(include: Features, n_features: int) -> int:
-    """The budget when the user gives neither a budget nor a price: with room for the features required."""
-    required = len(set(check_selection("include", include)))
-    return max(min(BUDGET, n_features), required)
 
 
 def check_binary(y: AnyArray, weights: FloatArray) -> None:

@@ -94,6 +94,8 @@ def path_card(path: Any) -> str:
     rest = len(path) - len(rows)
     more = f'<div style="{_QUIET}">and {rest:,} more</div>' if rest else ""
     remark = f"in {duration(float(path.seconds.sum()))}"
+    if path.refit_gamma != "same":
+        remark += f"; choices are proved, coefficients estimated with refit_gamma={path.refit_gamma!r}"
     return _card(f"Path: {optimal} of {counted(len(path), 'model')} proved optimal", remark, _table(heads, rows) + more)
 
 

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from safescreen.estimation import Estimate
     from safescreen.estimators import L0LogisticRegression
     from safescreen.path import L0Path
     from safescreen.search.solution import Solution
@@ -15,6 +16,7 @@ def report(
     result: Solution | L0LogisticRegression | L0Path,
     path: str | os.PathLike[str] | None = None,
     *,
+    estimate: Estimate | None = None,
     test: tuple[Any, Any] | None = None,
     proof: str | os.PathLike[str] | None = None,
     title: str | None = None,
@@ -22,7 +24,9 @@ def report(
     """Make a self-contained HTML page of a result.
 
     The page says in plain words what was asked, what the answer is and what is proved about it; it shows coefficients
-    and odds ratios, the margin by which each feature was ruled out, and how the search went. It needs no network, and
+    and odds ratios, the margin by which each feature was ruled out, and how the search went. Where coefficients were
+    estimated at another ridge than that of the choice, they are the model on the page, and the proof is said to be
+    about the choice. It needs no network, and
     no personal data but what is in names and labels goes into it.
 
     Parameters
@@ -31,6 +35,8 @@ def report(
         What :func:`solve` or :func:`l0_path` returned, or a fitted estimator.
     path : str or path-like, optional
         Where to write the page; an existing file is replaced, and never left half-written.
+    estimate : Estimate, optional
+        Of a Solution, its coefficients as estimated at another ridge; estimators and paths have their own.
     test : tuple (X, y), optional
         Held-out data: adds scores, the ROC curve and calibration.
     proof : str or path-like, optional
@@ -48,7 +54,8 @@ def report(
     TypeError
         If `result` is something else.
     ValueError
-        If an estimator was copied or loaded and thus lacks its training data, if `test` does not fit the model, or if
+        If `estimate` is given for anything but a Solution, if an estimator was copied or loaded and thus lacks its
+        training data, if `test` does not fit the model, or if
         `proof` is no proof file or that of another model.
 
     Examples
@@ -63,7 +70,7 @@ def report(
     from safescreen.reporting.content.subject import subject_of
     from safescreen.reporting.page import page_of
 
-    page = page_of(subject_of(result, test, proof), title)
+    page = page_of(subject_of(result, test, proof, estimate), title)
     if path is not None:
         with write_whole(path) as temporary:
             temporary.write_text(page, encoding="utf-8", newline="\n")

@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from safescreen import __version__
-from safescreen.estimators import L0LogisticRegression
-from safescreen.saving.record import FORMAT, VERSION, Record, UnusableError
+from safescreen.estimation import estimate
+from safescreen.estimators import L0LogisticRegression, Selection
+from safescreen.saving.record import FORMAT, VERSION, Chosen, Record, UnusableError
 from safescreen.search.solution import Solution
 
 __all__ = ["FORMAT", "VERSION", "load_model", "save_model"]
@@ -24,13 +25,14 @@ _OF_ONE_FIT = ("proof", "callback")
 def save_model(model: L0LogisticRegression | Solution, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a JSON file.
 
-    The file appears complete or not at all: it is written under a temporary name in the same folder and then renamed.
+    The file has the coefficients that predict and, beside them, those that the proof is about. It appears complete or
+    not at all: it is written under a temporary name in the same folder and then renamed.
 
     Parameters
     ----------
-    model : L0LogisticRegression or Solution
-        A fitted estimator, or what `solve` returned. All terms of the problem are kept; the data, sample weights
-        among them, are not.
+    model : L0LogisticRegression, L0LogisticRegressionCV or Solution
+        A fitted estimator, of a cross-validation the model it chose, or what `solve` returned. All terms of the
+        problem are kept; the data, sample weights among them, are not.
     path : str or path-like
         Where to write; an existing file is replaced.
 
@@ -87,7 +89,7 @@ def load_model(path: str | os.PathLike[str]) -> L0LogisticRegression:
 def _as_record(model: Any) -> Record:
     """What to store of a solution or a fitted estimator."""
     if isinstance(model, Solution):
-        return Record.from_solution(model)
+        return Record.from_solution(model, estimate(model, "same"))
     if not isinstance(model, L0LogisticRegression):
         raise TypeError(f"model is a {type(model).__name__}, but must be an L0LogisticRegression or a Solution.")
     check_is_fitted(model)
@@ -98,9 +100,8 @@ def _as_record(model: Any) -> Record:
         n_features=model.n_features_in_,
         feature_names=getattr(model, "feature_names_in_", None),
         classes=model.classes_,
-        support=model.support_,
-        coefficients=model.coef_[0, model.support_],
-        intercept=float(model.intercept_[0]),
+        estimate=model.estimate_,
+        selection=_chosen(model.selection_),
         objective=model.objective_,
         lower_bound=model.lower_bound_,
         gap=model.gap_,
@@ -108,6 +109,10 @@ def _as_record(model: Any) -> Record:
         n_iter=model.n_iter_,
         encoding=getattr(model, "_encoding", None) if model.solution_ is None else None,  # a new fit has none
     )
+
+
+def _chosen(selection: Selection) -> Chosen:
+    return Chosen(selection.gamma, selection.coef[selection.support], selection.intercept, selection.nodes)
 
 
 def _restore(record: Record) -> L0LogisticRegression:
@@ -124,8 +129,9 @@ def _restore(record: Record) -> L0LogisticRegression:
         estimator.feature_names_in_ = record.feature_names
     estimator.classes_ = record.classes
     estimator.support_ = record.support
-    estimator.coef_ = np.zeros((1, record.n_features))
-    estimator.coef_[0, record.support] = record.coefficients
+    estimator.coef_ = record.estimate.coef(record.n_features)[None, :]
+    estimator.estimate_ = record.estimate
+    estimator.selection_ = _selection(record)
     estimator.intercept_ = np.array([record.intercept])
     estimator.objective_ = record.objective
     estimator.lower_bound_ = record.lower_bound
@@ -135,3 +141,20 @@ def _restore(record: Record) -> L0LogisticRegression:
     estimator.solution_ = None
     estimator._encoding = record.encoding
     return estimator
+
+
+def _selection(record: Record) -> Selection:
+    """The model that the proof is about."""
+    coef = np.zeros(record.n_features)
+    coef[record.support] = record.selection.coefficients
+    return Selection(
+        gamma=record.selection.gamma,
+        coef=coef,
+        intercept=record.selection.intercept,
+        support=record.support,
+        objective=record.objective,
+        lower_bound=record.lower_bound,
+        gap=record.gap,
+        status=record.status,
+        nodes=record.selection.nodes,
+    )

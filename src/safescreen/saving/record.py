@@ -1,8 +1,9 @@
 """The model file: JSON, readable by people and other programs, and safe to open, unlike pickles.
 
-Only what prediction and an honest account need is written: the coefficients of the chosen features, labels, names,
-parameters, the proof in numbers, and how features were made from the columns of a file. Floating-point numbers are
-written so that they come back bit for bit. Nothing here needs scikit-learn, so that the command line starts quickly.
+Only what prediction and an honest account need is written: the chosen features with their coefficients as estimated and
+as the proof has them, labels, names, parameters, the proof in numbers, and how features were made from the columns of a
+file. Floating-point numbers are written so that they come back bit for bit. Nothing here needs scikit-learn, so that
+the command line starts quickly.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from safescreen import __version__
+from safescreen.defaults import GAMMA
+from safescreen.estimation import Estimate
 from safescreen.files import write_whole
+from safescreen.problem.validation import check_gamma
 from safescreen.search.solution import Solution
 
 FORMAT = "safescreen-model"
@@ -47,8 +51,37 @@ ENCODING = "encoding"
 """What only files written by the command line have: how to make features from the columns of a file."""
 
 
+REFIT_GAMMA = "refit_gamma"
+"""The parameter that came with the second ridge: files that do not name it have one ridge, and nothing of `RIDGES`."""
+
+RIDGES: dict[str, dict[str, tuple[type, ...]]] = {
+    "selection": {"coefficients": (float,)},
+    "estimate": {
+        "means": (float, type(None)),
+        "deviations": (float, type(None)),
+        "binary": (bool,),
+        "unpenalised": (float, type(None)),
+    },
+}
+"""What files with two ridges have beside that: lists with one value per chosen feature, null where there is none."""
+
+_RIDGE_NUMBERS: dict[str, dict[str, type]] = {
+    "selection": {"intercept": float, "nodes": int},
+    "estimate": {"gamma": float},
+}
+
+
 class UnusableError(Exception):
     """Why a file cannot be used, as the end of a sentence."""
+
+
+class Chosen(NamedTuple):
+    """What the proof is about: the chosen features' coefficients and intercept at the ridge `gamma`; nodes searched."""
+
+    gamma: float
+    coefficients: npt.NDArray[np.float64]
+    intercept: float
+    nodes: int
 
 
 @dataclass(frozen=True)
@@ -65,11 +98,11 @@ class Record:
         Their names.
     classes : ndarray of shape (2,)
         The labels.
-    support : ndarray of int
-        The chosen features.
-    coefficients : ndarray of float
-        Their coefficients, in the units of the data.
-    intercept, objective, lower_bound, gap, status, n_iter
+    estimate : Estimate
+        The chosen features with the coefficients that predict.
+    selection : Chosen
+        The same features with the coefficients that the proof is about.
+    objective, lower_bound, gap, status, n_iter
         As of the fitted estimator.
     encoding : dict, optional
         How features are made from the columns of a file, in the words of `safescreen.tables.Encoding.to_json`.
@@ -79,9 +112,8 @@ class Record:
     n_features: int
     feature_names: npt.NDArray[np.object_] | None
     classes: npt.NDArray[Any]
-    support: npt.NDArray[np.int64]
-    coefficients: npt.NDArray[np.float64]
-    intercept: float
+    estimate: Estimate
+    selection: Chosen
     objective: float
     lower_bound: float
     gap: float
@@ -89,11 +121,28 @@ class Record:
     n_iter: int
     encoding: dict[str, Any] | None = None
 
+    @property
+    def support(self) -> npt.NDArray[np.int64]:
+        """The chosen features."""
+        return self.estimate.support
+
+    @property
+    def coefficients(self) -> npt.NDArray[np.float64]:
+        """What predicts, in the units of the data."""
+        return self.estimate.coefficients
+
+    @property
+    def intercept(self) -> float:
+        """What predicts, in the units of the data."""
+        return self.estimate.intercept
+
     @classmethod
     def from_solution(
         cls,
         solution: Solution,
+        estimate: Estimate,
         *,
+        refit_gamma: float | str = "same",
         rel_gap: float = 1e-4,
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -101,10 +150,11 @@ class Record:
         n_threads: int = 1,
         encoding: dict[str, Any] | None = None,
     ) -> Record:
-        """What to keep of a solution: all but the data, sample weights among them."""
+        """What to keep of a solution and its estimates: all but the data, sample weights among them."""
         problem = solution.problem
         parameters = {
             **problem.terms.asdict(),
+            REFIT_GAMMA: refit_gamma,
             "class_weight": None,
             "rel_gap": rel_gap,
             "time_limit": time_limit,
@@ -119,9 +169,8 @@ class Record:
             n_features=problem.n_features,
             feature_names=problem.feature_names,
             classes=problem.classes,
-            support=solution.support,
-            coefficients=solution.coef[solution.support],
-            intercept=solution.intercept,
+            estimate=estimate,
+            selection=Chosen(problem.gamma, solution.coef[solution.support], solution.intercept, solution.nodes),
             objective=solution.objective,
             lower_bound=solution.lower_bound,
             gap=solution.gap,
@@ -171,24 +220,33 @@ class Record:
             "status": str(self.status),
             "n_iter": int(self.n_iter),
         }
+        content["selection"] = {
+            "coefficients": self.selection.coefficients.tolist(),
+            "intercept": float(self.selection.intercept),
+            "nodes": int(self.selection.nodes),
+        }
+        content["estimate"] = {
+            "gamma": float(self.estimate.gamma),
+            **{name: _with_null(getattr(self.estimate, name)) for name in RIDGES["estimate"]},
+        }
         return content if self.encoding is None else {**content, ENCODING: self.encoding}
 
     @classmethod
     def _restored(cls, content: dict[str, Any]) -> Record:
         names = None if content["feature_names"] is None else _names(content)
         labels = _labels(content["classes"])
-        support, coefficients = _coefficients(content)
         encoding = content.get(ENCODING)
         if encoding is not None and not isinstance(encoding, dict):
             raise UnusableError(f"it is damaged (entry {ENCODING!r} is a {type(encoding).__name__})")
+        parameters = _parameters(content["parameters"])
+        estimate, selection = _models(content, parameters)
         return cls(
-            parameters=_parameters(content["parameters"]),
+            parameters={REFIT_GAMMA: "same", **parameters},
             n_features=content["n_features"],
             feature_names=names,
             classes=labels,
-            support=support,
-            coefficients=coefficients,
-            intercept=content["intercept"],
+            estimate=estimate,
+            selection=selection,
             objective=content["objective"],
             lower_bound=content["lower_bound"],
             gap=content["gap"],
@@ -213,6 +271,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, str | dict):
         return [_plain(item) for item in value]
     return value
+
+
+def _with_null(values: npt.NDArray[Any]) -> list[Any]:
+    """A list with null for what is not a number, since JSON has no word for that."""
+    return [None if value != value else value for value in values.tolist()]
 
 
 def _plain_labels(classes: npt.NDArray[Any]) -> dict[str, Any]:
@@ -299,6 +362,49 @@ def _labels(classes: dict[str, Any]) -> npt.NDArray[Any]:
     if dtype.kind not in _LABEL_KINDS or labels.shape != (2,):
         raise UnusableError("it is damaged (two labels are needed)")
     return labels
+
+
+def _models(content: dict[str, Any], parameters: dict[str, Any]) -> tuple[Estimate, Chosen]:
+    """What predicts and what was proved; one and the same in a file with one ridge."""
+    try:
+        gamma = check_gamma(parameters.get("gamma", GAMMA))
+    except (TypeError, ValueError):
+        raise UnusableError(f"it is damaged (gamma is {parameters['gamma']!r})") from None
+    support, coefficients = _coefficients(content)
+    estimated: dict[str, Any] = {name: np.full(support.size, np.nan) for name in RIDGES["estimate"]}
+    estimated["binary"] = np.zeros(support.size, dtype=np.bool_)
+    chosen, ridge = Chosen(gamma, coefficients, content["intercept"], content["n_iter"]), gamma
+    if REFIT_GAMMA in parameters:
+        proved, found = (_ridge_entry(content, name, support.size) for name in RIDGES)
+        estimated = {name: np.array(found[name], dtype=estimated[name].dtype) for name in estimated}
+        chosen = Chosen(gamma, np.array(proved["coefficients"], float), proved["intercept"], proved["nodes"])
+        ridge = found["gamma"]
+    known = estimated["deviations"][~np.isnan(estimated["deviations"])]
+    if not ridge > 0.0 or (known < 0.0).any():
+        raise UnusableError("it is damaged (ridges and deviations must not be negative)")
+    said: dict[str, Any] = {
+        "gamma": ridge,
+        "support": support,
+        "coefficients": coefficients,
+        "intercept": content["intercept"],
+    }
+    return Estimate(**said, **estimated), chosen
+
+
+def _ridge_entry(content: dict[str, Any], name: str, size: int) -> dict[str, Any]:
+    """One of the entries about ridges, its numbers and lists of the right length and types."""
+    entry = content.get(name)
+    if not isinstance(entry, dict):
+        raise UnusableError(f"it is damaged (no entry {name!r})")
+    for number, kind in _RIDGE_NUMBERS[name].items():
+        if type(entry.get(number)) is not kind:
+            raise UnusableError(f"it is damaged (entry {name!r} needs a number {number!r})")
+    for part, types in RIDGES[name].items():
+        values = entry.get(part)
+        if not isinstance(values, list) or len(values) != size or not all(type(value) in types for value in values):
+            kinds = "flags" if bool in types else "numbers"
+            raise UnusableError(f"it is damaged (entry {name!r} needs {size} {kinds} {part!r})")
+    return entry
 
 
 def _coefficients(content: dict[str, Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:

@@ -12,7 +12,7 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, without
-from safescreen.cli.options import DataOptions, OutputOptions, RangeOptions, SearchOptions
+from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, RangeOptions, SearchOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
 from safescreen.cli.output.show import make_console, make_table, show_notes
 from safescreen.cli.ranges import clipped, parse_candidates
@@ -21,6 +21,23 @@ from safescreen.text import nearest
 
 if TYPE_CHECKING:
     from safescreen.tables import Prepared
+
+
+@dataclass(frozen=True)
+class CandidateOptions(RangeOptions):
+    """What to choose from; where nothing is said, what the estimator tries."""
+
+    gamma: Annotated[str | None, typer.Option(help="Ridges of the choice to try, as in 1,10,100.")] = None
+
+
+@dataclass(frozen=True)
+class CandidateEstimateOptions(EstimateOptions):
+    """Likewise for the ridge of the estimates."""
+
+    refit_gamma: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER|same|cv", help="Ridge of the coefficients of the features chosen."),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +74,8 @@ class ValidationOptions:
 @expand
 def cv(
     source: Annotated[DataOptions, without("test")],
-    terms: Annotated[RangeOptions, without("include")],
+    terms: Annotated[CandidateOptions, without("include")],
+    estimation: CandidateEstimateOptions,
     validation: ValidationOptions,
     search: Annotated[SearchOptions, without("node_limit", "screening")],
     outputs: Annotated[OutputOptions, without("proof")],
@@ -75,8 +93,10 @@ def cv(
     fixed = {name: values[0] for name, values in candidates.items() if len(values) == 1}
     console = make_console(outputs.silent)
     show_notes(console, data.notes)
+    given = {} if estimation.refit_gamma is None else {"refit_gamma": estimation.ridge}
     chooser = ss.L0LogisticRegressionCV(
-        **{**terms.asdict(), **candidates, **fixed},
+        **{name: value for name, value in terms.asdict().items() if value is not None},
+        **candidates | fixed | given,
         **validation.asdict(),
         **vars(search),
         make_parts=None if data.gaps is None else data.gaps.refill,
@@ -87,7 +107,7 @@ def cv(
     problem = make_problem(data, {**terms.asdict(), **best})
     solution = ss.solve(problem, **vars(search), progress=not outputs.quiet)
     chooser.adopt(solution)
-    result = Result(data, solution)
+    result = Result(data, solution, chooser.estimate_)
     rows = _rows(chooser)
     _show(console, chooser, validation.scoring)
     result.show(console)
@@ -96,7 +116,7 @@ def cv(
     write_files(
         console,
         outputs,
-        model=lambda path: result.write_model(path, vars(search)),
+        model=lambda path: result.write_model(path, chooser.best_estimator_.refit_gamma, vars(search)),
         output=lambda path: write_records(path, rows),
         plot=lambda path: write_plot(path, ss.CVDisplay.from_estimator, chooser),
         report=lambda path: ss.report(chooser, path, title=data.title),

@@ -8,7 +8,7 @@ from typing import Annotated
 import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only
-from safescreen.cli.options import DataOptions, OutputOptions, SearchOptions, TermOptions
+from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, SearchOptions, TermOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files
 from safescreen.cli.output.show import introduce, make_console, plain
 from safescreen.status import Status
@@ -18,15 +18,18 @@ from safescreen.status import Status
 def fit(
     source: DataOptions,
     terms: TermOptions,
+    estimation: EstimateOptions,
     search: SearchOptions,
     outputs: Annotated[OutputOptions, only("model", "proof", "report", "json", "quiet")],
 ) -> None:
     """Find the provably best sparse logistic model of a file.
 
+    Features are chosen, with a proof, at the ridge --gamma; their coefficients are then estimated at --refit-gamma.
     Ctrl-C ends the search and keeps the best model so far.
     """
     from safescreen.cli.inputs import load, load_test, make_problem
-    from safescreen.cli.output.results import Result
+    from safescreen.cli.output.results import Result, warn_of_scales
+    from safescreen.estimation import estimate
 
     check_outputs(outputs, source.data, source.test)
     data = load(source.data, source.reading(), terms.include)
@@ -34,14 +37,19 @@ def fit(
     held_out = load_test(source.test, data)
     console = make_console(outputs.silent)
     introduce(console, data, problem)
+    warnings = make_console(outputs.quiet, stderr=True)
+    warn_of_scales(warnings, problem)
     solution = ss.solve(problem, **vars(search), progress=not outputs.quiet, proof=outputs.proof)
-    result = Result(data, solution, held_out)
+    result = Result(data, solution, estimate(solution, estimation.ridge), held_out)
     result.show(console)
+    result.warn(warnings)
     write_files(
         console,
         outputs,
-        model=lambda path: result.write_model(path, vars(search)),
-        report=lambda path: ss.report(solution, path, test=held_out, proof=outputs.proof, title=data.title),
+        model=lambda path: result.write_model(path, estimation.ridge, vars(search)),
+        report=lambda path: ss.report(
+            solution, path, estimate=result.estimate, test=held_out, proof=outputs.proof, title=data.title
+        ),
     )
     if outputs.proof is not None:
         command = plain(_check_command(source, outputs))

@@ -9,7 +9,7 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only, without
-from safescreen.cli.options import DataOptions, OutputOptions, RangeOptions, SearchOptions
+from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, RangeOptions, SearchOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
 from safescreen.cli.output.show import introduce, make_console, make_table, plain
 from safescreen.cli.ranges import clipped, parse_path
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 def path(
     source: DataOptions,
     terms: RangeOptions,
+    estimation: EstimateOptions,
     search: Annotated[SearchOptions, without("node_limit", "screening")],
     outputs: Annotated[OutputOptions, only("output", "plot", "report", "json", "quiet")],
 ) -> None:
     """Solve for a range of budgets (or prices, or ridge parameters), each with its own proof.
 
-    The time limit holds for each of them.
+    The proofs are about the choices at --gamma; coefficients are estimated at --refit-gamma. The time limit holds for
+    each search.
     """
     from safescreen.cli.inputs import load, load_test, make_problem
     from safescreen.cli.output.results import Result
@@ -41,8 +43,9 @@ def path(
     problem = make_problem(data, {**terms.asdict(), **fixed, name: values[0]})
     console = make_console(outputs.silent)
     introduce(console, data, problem, varying=name)
-    found = ss.l0_path(problem, **{**vars(search), **varying}, progress=not outputs.quiet)
-    results = [Result(data, solution, held_out) for solution in found]
+    settings = {**vars(search), **varying, "refit_gamma": estimation.ridge}
+    found = ss.l0_path(problem, **settings, progress=not outputs.quiet)
+    results = [Result(data, *pair, held_out) for pair in zip(found, found.estimates, strict=True)]
     rows = _rows(found, results)
     _show(console, found, results)
     write_files(
@@ -86,6 +89,10 @@ def _show(console: Console, found: ss.L0Path, results: list[Result]) -> None:
         row += [f"{result.scores['held_out' if held_out else 'training'].auc:.4f}", f"{solution.seconds:.2f}"]
         table.add_row(*row, plain(", ".join(changes)))
     console.print(table)
+    if found.refit_gamma != "same":
+        low, high = found.refit_gammas.min(), found.refit_gammas.max()
+        ridges = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        console.print(f"Proofs are about the choices at gamma; AUC is that of estimates at γ = {ridges}.")
     open_points = sum(status != Status.OPTIMAL for status in found.statuses)
     if open_points:
         console.print(f"[yellow]{open_points} of {len(found)} searches ended early[/yellow]: see their gaps.")

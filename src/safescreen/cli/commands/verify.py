@@ -32,7 +32,7 @@ def verify(
     ] = None,
     outputs: Annotated[OutputOptions, only("json", "quiet")],
 ) -> None:
-    """Check whether the bounds of a proof hold for these data.
+    """Check whether the bounds of a proof hold for these data: they are about the choice of features at --gamma.
 
     The data are read as for fit, so the options about them must be the same.
     """
@@ -55,5 +55,9 @@ def _show(console: Console, result: ss.Verification) -> None:
         console.print(f"[bold red]The proof does not hold[/bold red]: {plain(result.reason)}")
         console.print("[dim]The data must be the same, and be read with the same options, as for fit.[/dim]")
         return
-    console.print("[bold green]The proof holds[/bold green]: no model is better than the lower bound says.")
+    console.print(
+        "[bold green]The proof holds[/bold green]: no choice of features has a lower objective at "
+        f"γ = {result.claims['gamma']:g} than the bound says. It is about the choice; coefficients estimated at "
+        "another ridge are no part of it."
+    )
     console.print(grid({"problem": result.problem, **result_rows(result), "leaves": f"{result.leaves:,}"}))

@@ -14,10 +14,11 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.arrays import AnyArray, FloatArray
 from safescreen.cli.output.files import attributes, screening_document
-from safescreen.cli.output.show import features_table, grid, result_rows, screening_line
+from safescreen.cli.output.show import features_table, grid, plain, result_rows, screening_line
+from safescreen.estimation.cautions import only_class, scale_ratio
+from safescreen.estimation.telling import which_is_which
 from safescreen.prediction import accuracy, auc, linear_predictor
 from safescreen.problem.terms import Terms
-from safescreen.reporting.content.features import deviations
 from safescreen.saving.record import Record
 from safescreen.status import Status
 from safescreen.tables import Prepared
@@ -34,61 +35,92 @@ class Scores(NamedTuple):
         return f"accuracy {100.0 * self.accuracy:.1f} %, AUC {area}"
 
 
-def chosen_features(solution: ss.Solution) -> list[dict[str, Any]]:
+def score(solution: ss.Solution, estimate: ss.Estimate, X: Any, y: Any, weights: FloatArray | None = None) -> Scores:
+    """How well the estimates predict."""
+    log_odds = linear_predictor(X, estimate.coef(solution.problem.n_features), estimate.intercept)
+    positive = np.asarray(y == solution.problem.classes[1])
+    return Scores(accuracy(log_odds, positive, weights), auc(log_odds, positive, weights))
+
+
+def chosen_features(solution: ss.Solution, estimate: ss.Estimate) -> list[dict[str, Any]]:
     """The chosen features, and their effects per standard deviation, weighted as the samples are."""
-    support = solution.support
-    effects = solution.coef[support] * deviations(solution.problem, support)
+    effects = (estimate.coefficients * estimate.deviations).tolist()
     return [
         {
             "name": name,
             "index": j,
-            "coefficient": solution.coef[j],
+            "coefficient": coefficient,
             "odds_ratio_per_std": math.exp(min(effect, 709.0)),
             "log_odds_ratio_per_std": effect,
         }
-        for name, j, effect in zip(solution.feature_names, support, effects.tolist(), strict=True)
+        for name, j, coefficient, effect in zip(
+            solution.feature_names, estimate.support, estimate.coefficients, effects, strict=True
+        )
     ]
+
+
+def warn_of_scales(console: Console, problem: ss.Problem) -> None:
+    """Say so where units of measurement decide what is chosen."""
+    ratio = scale_ratio(problem)
+    if ratio is not None:
+        _warn(
+            console,
+            f"The columns have very different scales (by a factor of {ratio:.2g}), so that with --no-standardize their "
+            "units decide which are chosen: leave it out, or bring the columns to one scale.",
+        )
+
+
+def _warn(console: Console, text: str) -> None:
+    console.print(f"[yellow]Warning:[/yellow] {plain(text)}", soft_wrap=True)
 
 
 @dataclass(frozen=True)
 class Result:
-    """A solution with the data it comes from, and held-out data if there are any."""
+    """A solution and its estimates with the data they come from, and held-out data if there are any."""
 
     data: Prepared
     solution: ss.Solution
+    estimate: ss.Estimate
     held_out: tuple[Any, AnyArray] | None = None  # features and labels
 
     @cached_property
     def scores(self) -> dict[str, Scores]:
         """How well the model predicts, on each set of data."""
-        scores = {"training": self._score(self.data.X, self.data.y, self.data.weights)}
+        found = self.solution, self.estimate
+        scores = {"training": score(*found, self.data.X, self.data.y, self.data.weights)}
         if self.held_out is not None:
-            scores["held_out"] = self._score(*self.held_out)
+            scores["held_out"] = score(*found, *self.held_out)
         return scores
 
-    def _score(self, X: Any, y: AnyArray, weights: FloatArray | None = None) -> Scores:
-        log_odds = linear_predictor(X, self.solution.coef, self.solution.intercept)
-        positive = np.asarray(y == self.solution.problem.classes[1])
-        return Scores(accuracy(log_odds, positive, weights), auc(log_odds, positive, weights))
+    def warn(self, console: Console) -> None:
+        """Say so where a model that is proved optimal tells no row from another."""
+        label = only_class(self.solution, self.estimate)
+        if label is not None:
+            _warn(
+                console,
+                f"The model is optimal for its problem, but predicts {label} for every training row: try a larger "
+                "--gamma or --refit-gamma, which shrink less, or more features.",
+            )
 
     def show(self, console: Console) -> None:
         """The model, how far it is proved, and how well it predicts."""
         solution = self.solution
         if solution.screening is not None:
             console.print(screening_line(solution.screening, seconds=False))
-        console.print(features_table(chosen_features(solution), solution.intercept))
+        console.print(features_table(chosen_features(solution, self.estimate), self.estimate.intercept))
         scores = {what.replace("_", " "): str(found) for what, found in self.scores.items()}
         console.print(grid({"status": solution.status, **result_rows(solution), **scores}, align="left"))
         if solution.status != Status.OPTIMAL:
-            console.print(
-                f"[yellow]{solution.status.sentence}[/yellow] This is the best model found, and no model has an "
-                "objective below the lower bound."
-            )
+            console.print(f"[yellow]{solution.status.sentence}[/yellow]")
+        console.print(which_is_which(solution, self.estimate.gamma))
 
-    def write_model(self, path: Path, search: dict[str, Any]) -> None:
+    def write_model(self, path: Path, refit_gamma: float | str, search: dict[str, Any]) -> None:
         """Write the model file; of the encoding only what the chosen features need."""
         encoding = self.data.encoding.restricted(self.solution.support.tolist()).to_json()
-        Record.from_solution(self.solution, **search, encoding=encoding).write(path)
+        record = Record.from_solution(
+            self.solution, self.estimate, refit_gamma=refit_gamma, **search, encoding=encoding
+        )
+        record.write(path)
 
     def document(self) -> dict[str, Any]:
         """Everything, for other programs."""
@@ -98,7 +130,9 @@ class Result:
             **attributes(problem, "classes", "n_samples", "n_features", *Terms.names()),
             **attributes(solution, "status", "objective", "lower_bound", "gap", "nodes", "seconds"),
             "screening": None if solution.screening is None else screening_document(solution.screening),
-            "features": chosen_features(solution),
-            "intercept": solution.intercept,
+            "refit_gamma": self.estimate.gamma,
+            "features": chosen_features(solution, self.estimate),
+            "intercept": self.estimate.intercept,
+            "selection": {"coefficients": solution.coef[solution.support], "intercept": solution.intercept},
             "scores": {what: found._asdict() for what, found in self.scores.items()},
         }

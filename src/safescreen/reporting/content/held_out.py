@@ -12,11 +12,27 @@ from scipy.stats import binomtest, norm, rankdata
 
 from safescreen import prediction
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.estimation import Estimate
 from safescreen.problem.validation import check_matrix
 from safescreen.search.solution import Solution
 
 _SMALLEST_GROUP = 15  # samples
 _MOST_GROUPS = 10
+
+
+class Model(NamedTuple):
+    """What predicts: coefficients and intercept in the data's units, and the ridge at which they were estimated."""
+
+    coef: FloatArray
+    intercept: float
+    gamma: float
+
+    @classmethod
+    def of(cls, solution: Solution, estimate: Estimate | None) -> Model:
+        """The estimates, or the solution's own coefficients where there are none."""
+        if estimate is None:
+            return cls(solution.coef, solution.intercept, solution.problem.gamma)
+        return cls(estimate.coef(solution.problem.n_features), estimate.intercept, estimate.gamma)
 
 
 class Group(NamedTuple):
@@ -91,13 +107,13 @@ class HeldOut:
         return Group(members.size, predicted, observed, float(interval.low), float(interval.high))
 
 
-def evaluated(solution: Solution, test: Any) -> HeldOut:
+def evaluated(solution: Solution, model: Model, test: Any) -> HeldOut:
     """The model on held-out data ``(X, y)``."""
     if not isinstance(test, tuple | list) or len(test) != 2:
         raise TypeError(f"test is a {type(test).__name__}, but must be a pair (X, y) of held-out data.")
     problem = solution.problem
     X = _matched(solution, test[0])
-    log_odds = prediction.linear_predictor(X, solution.coef, solution.intercept)
+    log_odds = prediction.linear_predictor(X, model.coef, model.intercept)
     base_rate = float(problem.weights[problem.y > 0.0].sum())
     return HeldOut(log_odds, _positive(solution, test[1], X.shape[0]), base_rate)
 

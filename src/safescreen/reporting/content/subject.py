@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from safescreen.estimation import Estimate
 from safescreen.estimators import L0LogisticRegression
 from safescreen.path import L0Path
 from safescreen.problem import Problem
-from safescreen.reporting.content.held_out import HeldOut, evaluated
+from safescreen.reporting.content.held_out import HeldOut, Model, evaluated
 from safescreen.search.solution import Solution
 
 
@@ -21,6 +22,7 @@ class Subject:
     """The model described in detail, and whatever else the page shows of a result."""
 
     solution: Solution
+    models: tuple[Model, ...]  # what predicts, of all solutions
     path: L0Path | None = None
     estimator: L0LogisticRegression | None = None
     scores: tuple[HeldOut, ...] = ()  # of all solutions; empty without held-out data
@@ -37,6 +39,21 @@ class Subject:
         return (self.solution,) if self.path is None else self.path.solutions
 
     @property
+    def model(self) -> Model:
+        """What predicts, of the model described in detail."""
+        return next(model for solution, model in self.pairs if solution is self.solution)
+
+    @property
+    def two_ridges(self) -> bool:
+        """Whether the model is estimated at another ridge than that of the choice."""
+        return self.model.gamma != self.problem.gamma
+
+    @property
+    def pairs(self) -> list[tuple[Solution, Model]]:
+        """What is proved and what predicts, for all models."""
+        return list(zip(self.solutions, self.models, strict=True))
+
+    @property
     def place(self) -> tuple[str, float] | None:
         """Where on the path the model lies: the parameter and its value."""
         return None if self.path is None else (self.path.parameter, getattr(self.problem, self.path.parameter))
@@ -48,20 +65,31 @@ class Subject:
         return next((score for solution, score in pairs if solution is self.solution), None)
 
 
-def subject_of(result: Any, test: Any = None, proof: str | os.PathLike[str] | None = None) -> Subject:
+def subject_of(
+    result: Any,
+    test: Any = None,
+    proof: str | os.PathLike[str] | None = None,
+    estimate: Estimate | None = None,
+) -> Subject:
     """The subject of any result a report can be made of, with held-out data ``(X, y)`` and a proof file."""
-    subject = _without_extras(result)
-    scores = () if test is None else tuple(evaluated(solution, test) for solution in subject.solutions)
+    if estimate is not None and not isinstance(result, Solution):
+        raise ValueError(
+            f"estimate is given with a {type(result).__name__}, which has its own: only a Solution needs one."
+        )
+    subject = _without_extras(result, estimate)
+    scores = () if test is None else tuple(evaluated(*pair, test) for pair in subject.pairs)
     return replace(subject, scores=scores, proof=proof)
 
 
-def _without_extras(result: Any) -> Subject:
+def _without_extras(result: Any, estimate: Estimate | None) -> Subject:
     if isinstance(result, Solution):
-        return Subject(result)
+        return Subject(result, (Model.of(result, estimate),))
     if isinstance(result, L0Path):
-        return Subject(result[most_permissive(result)], path=result)
+        models = map(Model, result.coefs.T, result.intercepts.tolist(), result.refit_gammas.tolist())
+        return Subject(result[most_permissive(result)], tuple(models), path=result)
     if isinstance(result, L0LogisticRegression):
-        return Subject(_solution_of(result), estimator=result)
+        solution = _solution_of(result)
+        return Subject(solution, (Model.of(solution, result.estimate_),), estimator=result)
     raise TypeError(
         f"result is a {type(result).__name__}, but must be a Solution, a fitted L0LogisticRegression or "
         "L0LogisticRegressionCV, or an L0Path."

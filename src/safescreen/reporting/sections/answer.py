@@ -8,10 +8,13 @@ import numpy as np
 from scipy.special import entr
 
 import safescreen.reporting.markup as html
+from safescreen.estimation.telling import which_is_which
 from safescreen.formatting.digits import above, below, counted, nearest, padded, percent_of, signed
 from safescreen.formatting.escaping import escaped
+from safescreen.prediction import log_loss
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.features import deviations
+from safescreen.reporting.content.held_out import Model
 from safescreen.reporting.content.subject import Subject
 from safescreen.search.solution import Solution
 from safescreen.status import Status
@@ -36,13 +39,27 @@ def section(subject: Subject) -> str:
     if subject.place is not None:
         heading = f"One model in detail: {html.setting(*subject.place)}, {features}"
     verdict = "verdict_proved.html" if solution.status == Status.OPTIMAL else "verdict_open.html"
-    said = sentences.numbers(solution)
-    parts = (html.filled(verdict, **said), _facts(solution, said), _coefficients(solution))
-    return html.section("answer", heading, *parts)
+    said = {**sentences.numbers(solution), **_meant(subject)}
+    parts = [html.filled(verdict, **said), _ridges(subject), _facts(solution, subject.model, said)]
+    return html.section("answer", heading, *parts, _coefficients(solution, subject.model))
 
 
-def _facts(solution: Solution, said: dict[str, str]) -> str:
-    loss, null = training_losses(solution)
+def _meant(subject: Subject) -> dict[str, str]:
+    """What the proof is about: the model, or the choice where the model is estimated at another ridge."""
+    if not subject.two_ridges:
+        return {"this": "this one", "its": "this model’s "}
+    return {"this": f"this choice of features, at γ = {subject.problem.gamma:g},", "its": "its objective of "}
+
+
+def _ridges(subject: Subject) -> str:
+    """Which ridge is which, where there are two."""
+    if not subject.two_ridges:
+        return ""
+    return html.paragraph(f"{which_is_which(subject.solution, subject.model.gamma)} The model below is the estimate.")
+
+
+def _facts(solution: Solution, model: Model, said: dict[str, str]) -> str:
+    loss, null = training_losses(solution, model)
     facts = [
         ("Features used", f"{solution.support.size:,}", f"of {solution.problem.n_features:,}"),
         ("Gap left", said["gap"], "to the proved bound"),
@@ -56,34 +73,38 @@ def _facts(solution: Solution, said: dict[str, str]) -> str:
     return html.tiles(facts)
 
 
-def training_losses(solution: Solution) -> tuple[float, float]:
+def training_losses(solution: Solution, model: Model) -> tuple[float, float]:
     """Mean log-loss on the training data: of the model, and of the best one without features."""
-    problem = solution.problem
-    x = solution.coef[solution.support] * problem.design.scales[solution.support]
-    loss = solution.objective - float(x @ x) / problem.gamma - problem.mu * solution.support.size
+    problem, support = solution.problem, solution.support
+    x = model.coef[support] * problem.design.scales[support]
+    if model.gamma == problem.gamma:
+        loss = solution.objective - float(x @ x) / problem.gamma - problem.mu * support.size
+    else:
+        b = model.intercept + float(problem.design.means[support] @ model.coef[support])
+        loss = log_loss(problem.design.columns(support) @ x + b, problem.y > 0.0, problem.weights)
     share = float(problem.weights[problem.y > 0.0].sum())
     return loss, float(entr(share) + entr(1.0 - share)) if problem.fit_intercept else math.log(2.0)
 
 
-def _coefficients(solution: Solution) -> str:
+def _coefficients(solution: Solution, model: Model) -> str:
     """The chosen features with their coefficients and odds ratios, the largest first."""
     if not solution.support.size:
         return html.paragraph("The best model uses no feature: it predicts the same probability for every sample.")
-    rows = _coefficient_rows(solution)
+    rows = _coefficient_rows(solution, model)
     parts = [html.table("coefficients", _COLUMNS, rows[:_OPEN_ROWS])]
     if len(rows) > _OPEN_ROWS:
         rest = html.table("coefficients", _COLUMNS, rows[_OPEN_ROWS:])
         missing = solution.support.size - len(rows)
         note = html.paragraph(f"{missing:,} smaller ones are left out here.", "quiet") if missing else ""
         parts.append(html.folded(f"{solution.support.size - _OPEN_ROWS:,} more", rest + note))
-    label, intercept = escaped(sentences.label(solution.problem, 1)), nearest(solution.intercept, 5)
+    label, intercept = escaped(sentences.label(solution.problem, 1)), nearest(model.intercept, 5)
     return html.joined([*parts, html.filled("coefficients.html", label=label, intercept=intercept)])
 
 
-def _coefficient_rows(solution: Solution) -> list[str]:
+def _coefficient_rows(solution: Solution, model: Model) -> list[str]:
     problem, support = solution.problem, solution.support
     spreads = deviations(problem, support)
-    effects = solution.coef[support] * spreads
+    effects = model.coef[support] * spreads
     with np.errstate(over="ignore"):
         odds_ratios = np.exp(effects)
     order = np.argsort(-np.abs(effects), kind="stable")[:_MOST_ROWS]
@@ -91,7 +112,7 @@ def _coefficient_rows(solution: Solution) -> list[str]:
     rows = []
     for name, i in zip(problem.names(support[order]), order, strict=True):
         cells = [html.name(name), _effect_bar(effects[i], low, high), signed(effects[i]), padded(odds_ratios[i], 3)]
-        cells += [signed(solution.coef[support[i]]), padded(spreads[i], 3)]
+        cells += [signed(model.coef[support[i]]), padded(spreads[i], 3)]
         rows.append(html.row(_COLUMNS, cells))
     return rows
 

@@ -47,7 +47,7 @@ def embedded(subject: Subject) -> dict[str, Any]:
     """All features for the page's table, as compactly as JSON can hold them."""
     solution = subject.solution
     problem, support = solution.problem, solution.support
-    effect = solution.coef[support] * deviations(problem, support)
+    effect = subject.model.coef[support] * deviations(problem, support)
     data: dict[str, Any] = {
         "count": problem.n_features,
         "names": _compact_names(problem.feature_names),

@@ -18,7 +18,6 @@ import sklearn
 import safescreen.reporting.markup as html
 from safescreen import __version__
 from safescreen.formatting.escaping import escaped, shortened
-from safescreen.problem import Problem
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.subject import Subject
 
@@ -42,8 +41,10 @@ def _proof(subject: Subject) -> str:
     _check_belongs(file, claims, [solution.objective for solution in subject.solutions])
     checksums = {f"SHA-256 of {file.name}": hashlib.sha256(content).hexdigest()}
     checksums |= {f"Fingerprint of the {part}": digest for part, digest in fingerprint.items()}
+    choice = f"The proof is about the choice of features at γ = {subject.problem.gamma:g}, not about the estimates."
     return html.filled(
         "proof.html",
+        about=html.paragraph(choice) if subject.two_ridges else "",
         size=f"{len(content):,}",
         fingerprints=html.fact_table(checksums, "fingerprints"),
         claims=html.fact_table(claims, "claims"),
@@ -83,14 +84,15 @@ def _details(subject: Subject) -> str:
         estimator = f"<h3>Estimator</h3>{html.fact_table(facts, 'estimator')}"
     return html.filled(
         "details.html",
-        problem=html.fact_table(_problem_facts(subject.problem), "parameters"),
+        problem=html.fact_table(_problem_facts(subject), "parameters"),
         estimator=estimator,
         versions=html.fact_table(_versions(), "versions"),
         version=escaped(__version__),
     )
 
 
-def _problem_facts(problem: Problem) -> dict[str, Any]:
+def _problem_facts(subject: Subject) -> dict[str, Any]:
+    problem = subject.problem
     positive = int((problem.y > 0.0).sum())
     classes = f"{positive:,} are {sentences.label(problem, 1)}"
     classes += f" and {problem.n_samples - positive:,} {sentences.label(problem, 0)}"
@@ -100,6 +102,8 @@ def _problem_facts(problem: Problem) -> dict[str, Any]:
         **dict(problem.terms.facts()),
         "sample weights": "individual" if sentences.is_weighted(problem) else "equal",
     }
+    if subject.two_ridges:
+        facts["ridge γ of the estimates"] = f"{subject.model.gamma:g}"
     for key, features in (("required", problem.include), ("excluded", problem.exclude)):
         if key in facts:  # their names say more than their number
             shown = ", ".join(shortened(name, 60) for name in problem.names(features[:20]))

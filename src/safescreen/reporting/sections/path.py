@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 
 import numpy as np
 
 import safescreen.reporting.markup as html
-from safescreen.arrays import IndexArray
 from safescreen.formatting.digits import above, below, counted, nearest, percent_above, signed
 from safescreen.formatting.escaping import escaped
 from safescreen.path import L0Path
@@ -24,6 +22,10 @@ from safescreen.status import Status
 
 _MATRIX_ROWS, _MATRIX_COLUMNS = 40, 60
 _FEW_MODELS = 25
+_RIDGES = (
+    "The proofs are about the choices of features; coefficients and held-out scores are those of estimates at another "
+    "ridge."
+)
 _LISTED = 8  # features named per change
 _LONGEST_ROW_NAME = 80
 _NARROW_COLUMN = 22  # pixels of a matrix's column on a phone, about
@@ -34,7 +36,7 @@ def section(subject: Subject) -> str:
     if subject.path is None:
         return ""
     order = np.argsort(subject.path.values, kind="stable")
-    path = _part(subject.path, order)
+    path = subject.path.at(order)
     scores = [subject.scores[i] for i in order] if subject.scores else []
     several = len(path) > 1
     optimal = path.statuses.count(Status.OPTIMAL)
@@ -43,16 +45,12 @@ def section(subject: Subject) -> str:
         "path",
         f"The path: {counted(len(path), 'model')}",
         html.filled(summary, optimal=optimal, models=len(path), gap=percent_above(path.gaps.max())),
+        html.paragraph(_RIDGES) if subject.two_ridges else "",
         _bounds_chart(path) if several else "",
         _score_chart(path, scores) if several and scores else "",
-        _entry_matrix(_part(path, thinned(len(path), _MATRIX_COLUMNS))),
+        _entry_matrix(path.at(thinned(len(path), _MATRIX_COLUMNS))),
         _table(path, scores),
     )
-
-
-def _part(path: L0Path, places: IndexArray) -> L0Path:
-    """The models at these places, in this order."""
-    return replace(path, values=path.values[places], solutions=tuple(path[i] for i in places))
 
 
 def _bounds_chart(path: L0Path) -> str:
