@@ -34,15 +34,17 @@ ROOMS = {
     "search": "arrays tuning status files formatting.cards problem kernels relaxation screening incumbents",
     "estimation": "arrays status prediction formatting.digits problem search.solution",
     "path": "status formatting.cards problem search estimation",
+    "summary": "arrays formatting estimation",
+    "stability": "arrays status formatting problem search estimation",
     # what users touch
     "datasets": "arrays files",
-    "estimators": "arrays defaults status prediction problem screening search estimation path",
-    "plots": "arrays formatting.escaping problem screening search path",
+    "estimators": "arrays defaults status prediction problem screening search estimation path summary stability",
+    "plots": "arrays formatting.escaping problem screening search path stability",
     "saving": "defaults files problem.validation search.solution estimation estimators",
     "tables": "arrays text files",
     "reporting": "arrays status files prediction formatting problem search.solution estimation path estimators",
-    "safescreen": "status verification problem relaxation screening search estimation path datasets estimators plots "
-    "saving.model_files reporting",
+    "safescreen": "status verification problem relaxation screening search estimation path summary stability datasets "
+    "estimators plots saving.model_files reporting",
     # what uses the public interface
     "testing": "status problem safescreen",
     "reproduction": "files formatting.digits plots.base safescreen testing",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is
     from safescreen.plots import CVDisplay as CVDisplay
     from safescreen.plots import PathDisplay as PathDisplay
     from safescreen.plots import ScreeningDisplay as ScreeningDisplay
+    from safescreen.plots import StabilityDisplay as StabilityDisplay
     from safescreen.problem import Problem as Problem
     from safescreen.relaxation import Relaxation as Relaxation
     from safescreen.relaxation import relax as relax
@@ -34,7 +35,9 @@ if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is
     from safescreen.search import Solution as Solution
     from safescreen.search import screen as screen
     from safescreen.search import solve as solve
+    from safescreen.stability import Stability as Stability
     from safescreen.status import Status as Status
+    from safescreen.summary import Summary as Summary
     from safescreen.verification import Verification as Verification
     from safescreen.verification import verify as verify
 
@@ -58,7 +61,10 @@ _HOMES = {
     "ScreeningDisplay": "plots",
     "Selection": "estimators",
     "Solution": "search",
+    "Stability": "stability",
+    "StabilityDisplay": "plots",
     "Status": "status",
+    "Summary": "summary",
     "Verification": "verification",
     "datasets": "",
     "l0_path": "path",

@@ -176,3 +176,23 @@ def test_without_matplotlib(monkeypatch, problem):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'safescreen\[plot\]'"):
         ss.ScreeningDisplay.from_problem(problem)
+
+
+def test_stability(data):
+    X, y = data
+    stability = ss.L0LogisticRegression(k=2).fit(X, y).stability(X, y, n_resamples=5)
+    display = ss.StabilityDisplay.from_stability(stability, top=3)
+    bars = {bar.get_y() + 0.35: bar.get_width() for bar in display.ax_.patches}
+    shown = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert {*stability.names(stability.support)} <= {*shown}
+    assert len(bars) == len(shown) <= 5
+    assert [bars[place] for place in sorted(bars)] == pytest.approx(100.0 * display.frequency)
+    assert "5 resamples" in display.ax_.get_xlabel()
+    with pytest.raises(ValueError, match="top is 0"):
+        ss.StabilityDisplay.from_stability(stability, top=0)
+
+
+def test_names_with_dollars_are_not_mathematics():
+    display = ss.StabilityDisplay(["$a$", "b"], [0.5, 0.1], [True, False]).plot()
+    assert display.ax_.get_yticklabels()[0].get_text() == r"\$a\$"
+    display.figure_.canvas.draw()

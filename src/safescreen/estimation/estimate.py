@@ -125,6 +125,16 @@ def estimate(solution: Solution, refit_gamma: float | str) -> Estimate:
     )
 
 
+def refit(problem: Problem, support: IndexArray, refit_gamma: float | str) -> FloatArray:
+    """Coefficients of any features in the units of the data, without what is needed to read them: many times over."""
+    rows = chosen_rows(problem, support)
+    if refit_gamma == "cv":
+        gamma = choose_ridge(rows, problem.fit_intercept, ridges_from(problem.gamma, problem.n_samples))
+    else:
+        gamma = problem.gamma if isinstance(refit_gamma, str) else refit_gamma
+    return _in_data_units(problem, support, fit_ridge(rows, gamma, problem.fit_intercept))[0]
+
+
 def chosen_rows(problem: Problem, support: IndexArray) -> Rows:
     """The chosen columns of the (standardised) matrix, with labels and weights."""
     return Rows(problem.design.columns(support), problem.y, problem.weights)

@@ -23,6 +23,7 @@ from safescreen.defaults import GAMMA, REFIT_GAMMA
 from safescreen.estimation import Estimate, check_refit_gamma, estimate
 from safescreen.estimators.cautions import warn_of_one_class, warn_of_scales
 from safescreen.estimators.labels import adopt_classes, is_second, true_labels
+from safescreen.estimators.readable import Readable
 from safescreen.estimators.selection import Selection
 from safescreen.estimators.shared import make_problem, mask
 from safescreen.prediction import linear_predictor, probabilities
@@ -40,7 +41,7 @@ class EndedEarlyWarning(ConvergenceWarning):  # type: ignore[misc]
     """A search ended before the requested gap was reached; the message says how far the model is proved."""
 
 
-class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Logistic regression with the provably best subset of features.
 
     The features are **chosen** by minimising ``Σ wᵢ log(1 + exp(-yᵢ(aᵢ·x + b))) + ‖x‖²/gamma + mu ‖x‖₀`` subject to

@@ -29,6 +29,10 @@ class Selection:
         The chosen features, sorted.
     objective, lower_bound, gap, status, nodes
         As of a :class:`Solution`.
+    k, mu : int, float
+        Budget and price under which the choice was made; None where they are not known.
+    restricted : bool
+        Whether features were included or excluded beforehand.
     """
 
     gamma: float
@@ -40,6 +44,9 @@ class Selection:
     gap: float
     status: str
     nodes: int
+    k: int | None = None
+    mu: float | None = None
+    restricted: bool = False
 
     @classmethod
     def of(cls, solution: Solution) -> Selection:
@@ -54,4 +61,7 @@ class Selection:
             gap=solution.gap,
             status=solution.status,
             nodes=solution.nodes,
+            k=solution.problem.k,
+            mu=solution.problem.mu,
+            restricted=bool(solution.problem.include.size or solution.problem.exclude.size),
         )

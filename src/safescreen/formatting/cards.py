@@ -129,3 +129,17 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     head = f"<thead><tr>{line(heads, 'th', _QUIET + ';font-weight:400')}</tr></thead>"
     body = "".join(f"<tr>{line(row, 'td', '')}</tr>" for row in rows)
     return f'<table style="border-collapse:collapse;margin:.3em 0">{head}<tbody>{body}</tbody></table>'
+
+
+def table_card(
+    title: str,
+    remark: str,
+    sentence: str,
+    heads: tuple[str, ...],
+    rows: Iterable[tuple[str, ...]],
+    notes: Iterable[str],
+) -> str:
+    """A table with a sentence above it and notes below."""
+    above = f"<div>{escaped(sentence)}</div>"
+    below_it = "".join(f'<div style="{_QUIET}">{escaped(note)}</div>' for note in notes)
+    return _card(title, remark, above + _table(heads, rows) + below_it)

@@ -8,5 +8,6 @@ from safescreen.plots.convergence import ConvergenceDisplay
 from safescreen.plots.cross_validation import CVDisplay
 from safescreen.plots.path import PathDisplay
 from safescreen.plots.screening import ScreeningDisplay
+from safescreen.plots.stability import StabilityDisplay
 
-__all__ = ["CVDisplay", "ConvergenceDisplay", "PathDisplay", "ScreeningDisplay"]
+__all__ = ["CVDisplay", "ConvergenceDisplay", "PathDisplay", "ScreeningDisplay", "StabilityDisplay"]

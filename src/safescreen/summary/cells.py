@@ -1,0 +1,152 @@
+"""The table in words and short numbers: the same on the screen, in notebooks, on the command line and in reports."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from safescreen.formatting.digits import counted, padded, percent_above, signed
+from safescreen.summary.table import Choice, Row, Table
+
+MARK = "*"
+"""Stands at the odds ratio that should be read."""
+
+NOTHING = "–"
+REVERSED = "reversed"
+
+
+class Head(NamedTuple):
+    """A column: its title, and what stands below it."""
+
+    title: str
+    remark: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.title} {self.remark}".rstrip()
+
+
+HEADS = (
+    Head("feature"),
+    Head("coefficient", "per unit"),
+    Head("coefficient", "per SD"),
+    Head("odds ratio", "per unit"),
+    Head("odds ratio", "per SD"),
+    Head("shrunk by"),
+)
+_RESAMPLED = (Head("95 % interval", f"odds ratio{MARK}"), Head("chosen in", "resamples"))
+
+_PLAIN_GAP = 1e-4
+"""Smaller gaps are told as this one: nobody wants to read powers of ten in a sentence."""
+
+_ENDS = {
+    "time_limit": "before the search stopped at its time limit",
+    "node_limit": "before the search stopped at its limit on nodes",
+    "interrupted": "before the search was interrupted",
+}
+
+
+def heads(table: Table) -> tuple[Head, ...]:
+    """The columns."""
+    return HEADS if table.n_resamples is None else (*HEADS, *_RESAMPLED)
+
+
+def cells(table: Table) -> list[tuple[str, ...]]:
+    """A line per feature, and one for the intercept."""
+    lines = [_cells_of(row) for row in table.rows]
+    lines.append(("intercept", signed(table.intercept), *("" for _ in heads(table)[2:])))
+    return lines
+
+
+def title(table: Table) -> str:
+    """What is modelled."""
+    return f"Log-odds of {table.positive!r}"
+
+
+def size(table: Table) -> str:
+    """How many features there are."""
+    return f"{len(table.rows):,} of {counted(table.n_features, 'feature')}"
+
+
+def provenance(table: Table) -> str:
+    """Which ridge the choice and which the coefficients belong to, and what is proved of the choice."""
+    if not table.rows:
+        estimated = ""
+    elif table.gamma == table.choice.gamma:
+        estimated = " Coefficients estimated at the same ridge."
+    else:
+        estimated = f" Coefficients estimated at gamma={table.gamma:g}."
+    return f"Chosen at gamma={table.choice.gamma:g}: {_verdict(table.choice, table.n_features)}.{estimated}"
+
+
+def notes(table: Table) -> list[str]:
+    """What the columns do not say for themselves."""
+    found = []
+    if table.rows:
+        found.append(
+            f"{MARK} the odds ratio to read: per unit for features that are 0 or 1, per standard deviation (SD) for "
+            "others."
+        )
+        found.append("Shrunk by: how much smaller the ridge made the coefficient than it is without one.")
+    if any(row.shrinkage < -0.005 for row in table.rows):
+        found.append("Below zero: the ridge made the coefficient larger, at the cost of others.")
+    if any(row.shrinkage > 1.0 for row in table.rows):
+        found.append(f"{REVERSED.capitalize()}: without a ridge the coefficient has the other sign.")
+    if any(math.isnan(row.shrinkage) for row in table.rows):
+        found.append(
+            f"{NOTHING} there are no coefficients without a ridge, because the features separate the classes "
+            "(or repeat each other)."
+        )
+    if table.n_resamples is not None:
+        found.append(
+            f"Intervals are percentiles over {counted(table.n_resamples, 'bootstrap resample')}, conditional on the "
+            "choice of features; they do not account for the selection."
+        )
+    return found
+
+
+def _cells_of(row: Row) -> tuple[str, ...]:
+    per_unit, per_std = odds(row.coefficient), odds(row.effect)
+    line = [row.feature, signed(row.coefficient), signed(row.effect)]
+    line += [_marked(per_unit, row.reads_per_unit), _marked(per_std, not row.reads_per_unit), shrunk(row.shrinkage)]
+    if row.interval is not None:
+        line.append(" to ".join(odds(end * row.step) for end in row.interval))
+    if row.frequency is not None:
+        line.append(f"{100.0 * row.frequency:.0f} %")
+    return tuple(line)
+
+
+def odds(log_odds: float) -> str:
+    """An odds ratio from its logarithm, which stays readable where the ratio overflows."""
+    return padded(math.exp(log_odds)) if not abs(log_odds) > 700.0 else f"e^{log_odds:.4g}"
+
+
+def shrunk(share: float) -> str:
+    """How much smaller a coefficient has become."""
+    if math.isnan(share):
+        return NOTHING
+    if share > 1.0:
+        return REVERSED
+    return f"{100.0 * share:.0f} %".replace("-0 %", "0 %").replace("-", "−")
+
+
+def _marked(text: str, marked: bool) -> str:
+    return text + (MARK if marked else "\u00a0")
+
+
+def _verdict(choice: Choice, n_features: int) -> str:
+    """What is proved of the choice, in half a sentence."""
+    others = _others(choice, n_features)
+    gap = percent_above(choice.gap).replace("\u00a0", " ") if choice.gap > _PLAIN_GAP else "0.01 %"
+    if choice.status in _ENDS:
+        return f"the best choice found {_ENDS[choice.status]}; {others} may be better by up to {gap}"
+    margin = f" by more than {gap}" if choice.gap > 0.0 else ""
+    return f"proved that no other {others.removeprefix('another ')} is better{margin}"
+
+
+def _others(choice: Choice, n_features: int) -> str:
+    """The choices that the proof speaks about."""
+    if choice.k is None:
+        return "another choice that was allowed"
+    limit = f" of at most {counted(choice.k, 'feature')}" if choice.k < n_features else " of features"
+    price = f" at a price of {choice.mu:g} each" if choice.mu else ""
+    return f"another {'allowed ' if choice.restricted else ''}choice{limit}{price}"
