@@ -217,8 +217,8 @@ def notes(rows: Sequence[Row], arguments: argparse.Namespace) -> list[str]:
         "gamma=1, estimated at the same ridge",
         "sklearn_l1: LogisticRegressionCV, 20 penalties, 5 folds, log-loss; sklearn_l1_small: the best of these "
         f"penalties with at most {predictors.SMALL} features",
-        "abess: no ridge, support sizes by its own 5 folds; abess_ridge: 2, 5, 10 or 20 features and three ridges, the best by "
-        "log-loss on 5 folds",
+        "abess: no ridge, support sizes by its own 5 folds; abess_ridge: 2, 5, 10 or 20 features and three ridges, "
+        "the best by log-loss on 5 folds",
         "fasterrisk: 10 features and its defaults on standardised columns; fasterrisk_binary: on conditions with up to "
         "100 thresholds for each column, as its documentation recommends for continuous data (features are conditions)",
         *(f"without {method} on {', '.join(sets)}: {why}" for (method, why), sets in missing.items()),
