@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is
     from safescreen import datasets as datasets
     from safescreen.estimation import Estimate as Estimate
     from safescreen.estimators import EndedEarlyWarning as EndedEarlyWarning
+    from safescreen.estimators import GridEdgeWarning as GridEdgeWarning
     from safescreen.estimators import L0LogisticRegression as L0LogisticRegression
     from safescreen.estimators import L0LogisticRegressionCV as L0LogisticRegressionCV
     from safescreen.estimators import OneClassWarning as OneClassWarning
@@ -48,6 +49,7 @@ _HOMES = {
     "ConvergenceDisplay": "plots",
     "EndedEarlyWarning": "estimators",
     "Estimate": "estimation",
+    "GridEdgeWarning": "estimators",
     "L0LogisticRegression": "estimators",
     "L0LogisticRegressionCV": "estimators",
     "L0Path": "path",
