@@ -36,7 +36,7 @@ ROOMS = {
     "datasets": "arrays files",
     "estimators": "arrays status prediction problem screening search path",
     "plots": "arrays formatting.escaping problem screening search path",
-    "saving": "files search.solution estimators",
+    "saving": "files problem.copies search.solution estimators",
     "tables": "arrays text files",
     "reporting": "arrays status files prediction formatting problem search.solution path estimators",
     "safescreen": "status verification problem relaxation screening search path datasets estimators plots "

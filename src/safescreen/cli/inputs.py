@@ -60,10 +60,11 @@ def _check_two_classes(data: Prepared) -> None:
         )
 
 
-def make_problem(data: Prepared, terms: Mapping[str, Any]) -> ss.Problem:
-    """State the problem."""
+def make_problem(data: Prepared, terms: Mapping[str, Any], copies: str = "allow") -> ss.Problem:
+    """State the problem; by default all columns that are copies of each other may be chosen."""
     stated = {**terms, "include": _features(data, terms["include"]), "positive_class": data.positive}
-    return ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
+    problem = ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
+    return problem if copies == "allow" else problem.without_copies()
 
 
 def _features(data: Prepared, wanted: Sequence[str]) -> list[int]:

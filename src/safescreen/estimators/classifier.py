@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.estimators.copies import groups_of, settle_copies, warn_of_copies
 from safescreen.estimators.labels import adopt_classes, is_second, true_labels
 from safescreen.estimators.shared import make_problem, mask
 from safescreen.prediction import linear_predictor, probabilities
@@ -63,6 +64,10 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     include, exclude : feature or iterable of features, optional
         Features decided beforehand, by index or by column name. Included features pay their price and count in the
         budget whatever their coefficient.
+    copies : {"one", "allow"}
+        Whether only one of several columns that are copies of one another may be chosen: the first, unless `include`
+        or `exclude` say otherwise. Copies are columns of other scale and offset as well, without `standardize` only
+        equal ones. A `CopiesWarning` tells if a chosen feature has copies.
     rel_gap : float, default 1e-4
         Stop once ``(objective_ - lower_bound_) / objective_`` is at most this.
     time_limit : float, optional
@@ -96,6 +101,9 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         The one of `classes_` whose log-odds `coef_` and `intercept_` describe.
     support_ : ndarray of int
         Indices of the chosen features, sorted.
+    copies_ : list of ndarray of int
+        Groups of features that are copies of one another, in each the one first that stands for the others. Of a loaded
+        model only those with a chosen feature.
     objective_ : float
         Objective of the model, rounded up.
     lower_bound_ : float
@@ -146,6 +154,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         positive_class: Any = None,
         include: Features = (),
         exclude: Features = (),
+        copies: str = "one",
         rel_gap: float = 1e-4,
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -165,6 +174,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.positive_class = positive_class
         self.include = include
         self.exclude = exclude
+        self.copies = copies
         self.rel_gap = rel_gap
         self.time_limit = time_limit
         self.node_limit = node_limit
@@ -192,7 +202,7 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         L0LogisticRegression
             The fitted estimator.
         """
-        problem = make_problem(self, X, y, sample_weight)
+        problem = settle_copies(self.copies, make_problem(self, X, y, sample_weight))
         solution = solve(
             problem,
             **{name: getattr(self, name) for name in SEARCH},
@@ -203,6 +213,8 @@ class L0LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         )
         if solution.status != Status.OPTIMAL:
             warnings.warn(_shortfall(solution, self.rel_gap), EndedEarlyWarning, stacklevel=2)
+        warn_of_copies(self.copies, solution, stacklevel=2)
+        self.copies_ = groups_of(solution)
         return self._adopt(solution)
 
     def decision_function(self, X: Any) -> FloatArray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -24,6 +25,7 @@ from sklearn.utils.validation import validate_data
 
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.estimators.classifier import SEARCH, EndedEarlyWarning, L0LogisticRegression
+from safescreen.estimators.copies import groups_of, superfluous_copies
 from safescreen.estimators.labels import two_labels
 from safescreen.estimators.shared import DEFAULT_BUDGET, check_binary, make_problem
 from safescreen.path import checked_values, is_sequence, solve_along
@@ -51,6 +53,7 @@ _SHARED = (
     *(name for name in Terms.names() if name not in _CHOSEN),
     "class_weight",
     "positive_class",
+    "copies",
     *SEARCH,
     "verbose",
 )
@@ -94,8 +97,8 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         values that fill gaps. It goes to other processes, so it must be picklable where `n_jobs` uses some.
     proof : str or path-like, optional
         Where to write a proof of the final model, the refit.
-    fit_intercept, standardize, class_weight, positive_class, include, exclude, rel_gap, time_limit, node_limit, \
-screening, n_threads, verbose
+    fit_intercept, standardize, class_weight, positive_class, include, exclude, copies, rel_gap, time_limit, \
+node_limit, screening, n_threads, verbose
         As for :class:`L0LogisticRegression`; limits are per fit.
 
     Attributes
@@ -110,7 +113,8 @@ screening, n_threads, verbose
         The chosen candidate fitted to all data, with its proof; only with `refit`.
     n_splits_ : int
         Number of folds.
-    coef_, intercept_, classes_, positive_class_, support_, objective_, lower_bound_, gap_, status_, n_iter_, solution_
+    coef_, intercept_, classes_, positive_class_, copies_, support_, objective_, lower_bound_, gap_, status_, n_iter_, \
+solution_
         Of ``best_estimator_``; see :class:`L0LogisticRegression`.
     n_features_in_ : int
         Number of features seen in `fit`.
@@ -155,6 +159,7 @@ screening, n_threads, verbose
         positive_class: Any = None,
         include: Features = (),
         exclude: Features = (),
+        copies: str = "one",
         rel_gap: float = 1e-4,
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -178,6 +183,7 @@ screening, n_threads, verbose
         self.positive_class = positive_class
         self.include = include
         self.exclude = exclude
+        self.copies = copies
         self.rel_gap = rel_gap
         self.time_limit = time_limit
         self.node_limit = node_limit
@@ -216,7 +222,9 @@ screening, n_threads, verbose
         grid = _make_grid(self.k, self.mu, self.gamma, matrix.shape[1], len(decided["include"]))
         template = L0LogisticRegression(**grid.fixed, **{name: getattr(self, name) for name in _SHARED})
         self._template = clone(template)
-        template.set_params(**decided, positive_class=positive_class)
+        template.set_params(**decided, positive_class=positive_class, copies="allow")
+        state = partial(make_problem, clone(template), matrix, labels, sample_weight)
+        template.set_params(exclude=[*decided["exclude"], *superfluous_copies(self.copies, state)])
         splits = list(check_cv(self.cv, labels, classifier=True).split(matrix, labels, groups))
         scorer = _log_loss_scorer if self.scoring is None else get_scorer(self.scoring)
         data = _Data(matrix, labels, None if sample_weight is None else weights)
@@ -226,6 +234,7 @@ screening, n_threads, verbose
         if self.refit:
             self.best_estimator_ = self._best().set_params(proof=self.proof)
             self._adopt(self.best_estimator_.fit(X, y, sample_weight).solution_)
+            self.copies_ = self.best_estimator_.copies_
         return self
 
     def adopt(self, solution: Solution) -> Self:
@@ -247,6 +256,7 @@ screening, n_threads, verbose
         self.best_estimator_.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             self.best_estimator_.feature_names_in_ = self.feature_names_in_
+        self.copies_ = self.best_estimator_.copies_ = groups_of(solution)
         return self._adopt(solution)
 
     def _check_proof(self) -> None:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from safescreen import __version__
 from safescreen.estimators import L0LogisticRegression
 from safescreen.estimators.labels import class_pair, set_classes
+from safescreen.problem.copies import touching
 from safescreen.saving.record import FORMAT, VERSION, Record, UnusableError
 from safescreen.search.solution import Solution
 
@@ -108,6 +109,7 @@ def _as_record(model: Any) -> Record:
         status=model.status_,
         n_iter=model.n_iter_,
         positive_class=model._positive_label,
+        copies=touching(model.copies_, model.support_),
         encoding=getattr(model, "_encoding", None) if model.solution_ is None else None,  # a new fit has none
     )
 
@@ -126,6 +128,7 @@ def _restore(record: Record) -> L0LogisticRegression:
         estimator.feature_names_in_ = record.feature_names
     set_classes(estimator, record.classes, record.positive_class)
     estimator.support_ = record.support
+    estimator.copies_ = list(record.copies)
     estimator.coef_ = np.zeros((1, record.n_features))
     estimator.coef_[0, record.support] = record.coefficients
     estimator.intercept_ = np.array([record.intercept])

@@ -21,7 +21,7 @@ from safescreen.files import check_readable
 def verify(
     *,
     proof: Annotated[Path, typer.Argument(metavar="PROOF", help="Proof written by fit.")],
-    source: Annotated[DataOptions, without("test")],
+    source: Annotated[DataOptions, without("test", "copies")],
     model: Annotated[
         Path | None,
         typer.Option(

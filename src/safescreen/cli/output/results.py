@@ -14,7 +14,7 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.arrays import AnyArray, FloatArray
 from safescreen.cli.output.files import attributes, screening_document
-from safescreen.cli.output.show import features_table, grid, result_rows, screening_line
+from safescreen.cli.output.show import copies_line, features_table, grid, result_rows, screening_line
 from safescreen.prediction import accuracy, auc, linear_predictor
 from safescreen.problem.terms import Terms
 from safescreen.reporting.content.features import deviations
@@ -77,6 +77,8 @@ class Result:
         if solution.screening is not None:
             console.print(screening_line(solution.screening, seconds=False))
         console.print(features_table(chosen_features(solution), solution.intercept))
+        if copies_line(solution):
+            console.print(copies_line(solution))
         scores = {what.replace("_", " "): str(found) for what, found in self.scores.items()}
         console.print(grid({"status": solution.status, **result_rows(solution), **scores}, align="left"))
         if solution.status != Status.OPTIMAL:
@@ -100,5 +102,6 @@ class Result:
             "screening": None if solution.screening is None else screening_document(solution.screening),
             "features": chosen_features(solution),
             "intercept": solution.intercept,
+            "copies": [problem.names(group) for group in problem.copies_of(solution.support)],
             "scores": {what: found._asdict() for what, found in self.scores.items()},
         }
