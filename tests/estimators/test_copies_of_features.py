@@ -8,6 +8,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 
 import safescreen as ss
@@ -57,7 +59,7 @@ def test_nothing_is_said_of_copies_that_are_not_chosen(data):
 
 
 def test_included_copies_stay(data):
-    with pytest.warns(CopiesWarning, match=r"^x5 has 2 copies \(x2, x7\)"):
+    with pytest.warns(CopiesWarning, match=r"^x5 has 1 copy \(x2\)"):
         model = L0LogisticRegression(k=4, include=[5, 7]).fit(*data)
     assert {5, 7} <= set(model.support_.tolist())
     assert 2 not in model.support_
@@ -90,6 +92,23 @@ def test_cross_validation_leaves_out_the_same_copies(data, monkeypatch):
     assert [group.tolist() for group in model.copies_] == [[2, 5, 7]]
     allowed = L0LogisticRegressionCV(**options, copies="allow").fit(X, y)
     assert not np.array_equal(allowed.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"])
+
+
+@pytest.mark.filterwarnings("ignore::safescreen.CopiesWarning")
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), standardize=st.booleans(), priced=st.booleans())
+def test_no_model_has_two_copies(seed, standardize, priced):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 4))
+    y = np.where(X[:, 0] + rng.standard_normal(40) > 0.0, 1, 0)
+    y[:2] = 0, 1
+    origin = rng.permutation(np.repeat(np.arange(4), 3))
+    factor = rng.choice([-2.0, 0.5, 1.0], 12) if standardize else np.ones(12)
+    terms = {"mu": 1e-4, "gamma": 0.5} if priced else {"k": 4, "gamma": 0.5}
+    model = L0LogisticRegression(standardize=standardize, **terms).fit(X[:, origin] * factor, y)
+    assert len({*origin[model.support_].tolist()}) == model.support_.size
+    free = L0LogisticRegression(standardize=standardize, copies="allow", **terms).fit(X[:, origin] * factor, y)
+    assert free.objective_ <= model.objective_ * (1.0 + 2e-4)
 
 
 @pytest.mark.filterwarnings("ignore::safescreen.CopiesWarning")

@@ -55,7 +55,7 @@ def test_leaving_out_copies_says_so(data):
     assert "3 left out" in problem._repr_html_()
     solution = ss.solve(problem)
     page = ss.report(solution)
-    assert "3 were left out for being copies of others" in page
+    assert "3 were left out in favour of a copy" in page
     assert "with none of the 1 excluded feature and one of several copies" in page
 
 

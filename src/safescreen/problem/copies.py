@@ -43,6 +43,12 @@ def touching(groups: Sequence[IndexArray], support: npt.ArrayLike) -> list[Index
     return [group for group in groups if not chosen.isdisjoint(group.tolist())]
 
 
+def told(group: IndexArray, included: BoolArray) -> IndexArray:
+    """What there is to say of a group: whoever stands for it, and those that are left out for that."""
+    rest = group[1:]
+    return np.concatenate((group[:1], superfluous([group], included))) if included[rest].any() else group
+
+
 def sentence(groups: Sequence[IndexArray], names: Callable[[IndexArray], list[str]], *, scaled: bool) -> str:
     """Which features stand for others, without a full stop; empty if there are no groups."""
     if not groups:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.design import Design, make_design
-from safescreen.problem.copies import counted, represented, sentence, superfluous, touching
+from safescreen.problem.copies import counted, represented, sentence, superfluous, told, touching
 from safescreen.problem.labels import Classes, is_against_rest, shown
 from safescreen.problem.loss import LOGISTIC, Loss
 from safescreen.problem.terms import Features, Terms
@@ -306,16 +306,16 @@ class Problem:
         left_out = np.setdiff1d(superfluous(self.copies, self.included), self.exclude)
         terms = replace(self.terms, exclude=tuple(np.union1d(self.exclude, left_out).tolist()))
         variant = object.__new__(Problem)
-        kept = {
-            name: value for name, value in vars(self).items() if name not in ("excluded", "asked")
-        }  # cached answers
+        stale = ("excluded", "asked")  # cached answers
+        kept = {name: value for name, value in vars(self).items() if name not in stale}
         vars(variant).update({**kept, "one_of_copies": True, "left_out": left_out})
         variant._take(terms)
         return variant
 
     def about_copies(self, support: npt.ArrayLike) -> str:
         """Which of these chosen features stand for others, in words without a full stop; empty if none does."""
-        return sentence(self.copies_of(support), self.names, scaled=self.standardize)
+        groups = [told(group, self.included) for group in self.copies_of(support)]
+        return sentence([group for group in groups if group.size > 1], self.names, scaled=self.standardize)
 
     def copies_of(self, support: npt.ArrayLike) -> list[IndexArray]:
         """The groups in `copies` that have one of these features."""

@@ -57,5 +57,5 @@ def _show(console: Console, result: ss.Verification) -> None:
         console.print("[dim]The data must be the same, and be read with the same options, as for fit.[/dim]")
         return
     console.print("[bold green]The proof holds[/bold green]: no model is better than the lower bound says.")
-    console.print(f"Modelled: probability of {plain(repr(result.claims['classes'][1]))}.")
+    console.print(f"Modelled: probability of {plain(result.modelled)}.")
     console.print(grid({"problem": result.problem, **result_rows(result), "leaves": f"{result.leaves:,}"}))

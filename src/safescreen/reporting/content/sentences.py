@@ -166,7 +166,7 @@ def _given(solution: Solution) -> str:
     reasons = {
         Decision.REQUIRED: "required by the user",
         Decision.FORBIDDEN: "excluded by the user",
-        Decision.COPY: "left out for being copies of others",
+        Decision.COPY: "left out in favour of a copy",
         Decision.CONSTANT: "left out for being constant",
     }
     counts = [(letters.count(decision), why) for decision, why in reasons.items()]
