@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is public
     from safescreen import datasets as datasets
     from safescreen.estimation import Estimate as Estimate
+    from safescreen.estimators import CopiesWarning as CopiesWarning
     from safescreen.estimators import EndedEarlyWarning as EndedEarlyWarning
     from safescreen.estimators import GridEdgeWarning as GridEdgeWarning
     from safescreen.estimators import L0LogisticRegression as L0LogisticRegression
@@ -47,6 +48,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "CVDisplay": "plots",
     "ConvergenceDisplay": "plots",
+    "CopiesWarning": "estimators",
     "EndedEarlyWarning": "estimators",
     "Estimate": "estimation",
     "GridEdgeWarning": "estimators",

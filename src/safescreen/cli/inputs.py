@@ -62,14 +62,18 @@ def _check_two_classes(data: Prepared) -> None:
         )
 
 
-def make_problem(data: Prepared, terms: Mapping[str, Any]) -> ss.Problem:
-    """State the problem, with a budget where there is neither a budget nor a price."""
+def make_problem(data: Prepared, terms: Mapping[str, Any], copies: str = "allow") -> ss.Problem:
+    """State the problem, with a budget where there is neither a budget nor a price.
+
+    By default all columns that are copies of each other may be chosen.
+    """
     stated = {name: terms[name] for name in Terms.names() if name in terms}
     stated["include"] = _features(data, terms["include"])
     stated["positive_class"] = data.positive
     if stated["k"] is None and stated["mu"] is None:
         stated["k"] = default_budget(len(set(stated["include"])), len(data.encoding.inputs))
-    return ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
+    problem = ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
+    return problem if copies == "allow" else problem.without_copies()
 
 
 def _features(data: Prepared, wanted: Sequence[str]) -> list[int]:

@@ -75,6 +75,19 @@ class DataOptions:
         typer.Option("--header/--no-header", help="Whether the first row has names; found out by default."),
     ] = None
     test: Annotated[str | None, typer.Option(metavar="DATA", help="Held-out data.")] = None
+    copies: Annotated[
+        str,
+        typer.Option(
+            metavar="one|allow",
+            help="Whether only one of several columns that are copies of each other may be chosen.",
+            autocompletion=lambda: ["one", "allow"],
+        ),
+    ] = "one"
+
+    def __post_init__(self) -> None:
+        """Refuse what is none of the choices before any file is read."""
+        if self.copies not in ("one", "allow"):
+            raise ValueError(f"--copies is {self.copies!r}, but must be 'one' or 'allow'.")
 
     def reading(self) -> Reading:
         """What is said about the columns, checked."""

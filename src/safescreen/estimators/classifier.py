@@ -22,6 +22,7 @@ from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.defaults import GAMMA, REFIT_GAMMA
 from safescreen.estimation import Estimate, check_refit_gamma, estimate
 from safescreen.estimators.cautions import warn_of_one_class, warn_of_scales
+from safescreen.estimators.copies import groups_of, settle_copies, warn_of_copies
 from safescreen.estimators.labels import adopt_classes, is_second, true_labels
 from safescreen.estimators.readable import Readable
 from safescreen.estimators.selection import Selection
@@ -76,6 +77,10 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
     include, exclude : feature or iterable of features, optional
         Features decided beforehand, by index or by column name. Included features pay their price and count in the
         budget whatever their coefficient.
+    copies : {"one", "allow"}
+        Whether only one of several columns that are copies of one another may be chosen: the first, unless `include`
+        or `exclude` say otherwise. Copies are columns of other scale and offset as well, without `standardize` only
+        equal ones. A `CopiesWarning` tells if a chosen feature has copies.
     rel_gap : float, default 1e-4
         Stop once ``(objective_ - lower_bound_) / objective_`` is at most this.
     time_limit : float, optional
@@ -113,6 +118,9 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         The one of `classes_` whose log-odds `coef_` and `intercept_` describe.
     support_ : ndarray of int
         Indices of the chosen features, sorted.
+    copies_ : list of ndarray of int
+        Groups of features that are copies of one another, in each the one first that stands for the others. Of a loaded
+        model only those with a chosen feature.
     objective_ : float
         Objective of the choice (of ``selection_``, at `gamma`), rounded up.
     lower_bound_ : float
@@ -166,6 +174,7 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         positive_class: Any = None,
         include: Features = (),
         exclude: Features = (),
+        copies: str = "one",
         rel_gap: float = 1e-4,
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -186,6 +195,7 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         self.positive_class = positive_class
         self.include = include
         self.exclude = exclude
+        self.copies = copies
         self.rel_gap = rel_gap
         self.time_limit = time_limit
         self.node_limit = node_limit
@@ -214,7 +224,7 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
             The fitted estimator.
         """
         check_refit_gamma(self.refit_gamma)
-        problem = make_problem(self, X, y, sample_weight)
+        problem = settle_copies(self.copies, make_problem(self, X, y, sample_weight))
         warn_of_scales(problem, stacklevel=2)
         with raising_interrupts():
             solution = solve(
@@ -227,6 +237,7 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
             )
         if solution.status != Status.OPTIMAL:
             warnings.warn(_shortfall(solution, self.rel_gap), EndedEarlyWarning, stacklevel=2)
+        warn_of_copies(self.copies, solution, stacklevel=2)
         self._adopt(solution)
         warn_of_one_class(solution, self.estimate_, stacklevel=2)
         return self
@@ -348,6 +359,7 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         self.intercept_ = np.array([estimates.intercept])
         self.estimate_: Estimate = estimates
         self.selection_ = Selection.of(solution)
+        self.copies_ = groups_of(solution)
         self.support_ = np.array(solution.support)
         self.objective_ = solution.objective
         self.lower_bound_ = solution.lower_bound

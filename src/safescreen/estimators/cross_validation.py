@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -29,6 +30,7 @@ from safescreen.estimators.candidates import CHOSEN, Candidates, make_candidates
 from safescreen.estimators.choosing import at_edges, choose, tabulate
 from safescreen.estimators.classifier import SEARCH, EndedEarlyWarning, L0LogisticRegression
 from safescreen.estimators.clock import Clock
+from safescreen.estimators.copies import superfluous_copies
 from safescreen.estimators.criteria import check_criterion, score_by_criterion
 from safescreen.estimators.folds import (
     Data,
@@ -41,7 +43,7 @@ from safescreen.estimators.folds import (
     run_fold,
 )
 from safescreen.estimators.labels import two_labels
-from safescreen.estimators.shared import check_binary
+from safescreen.estimators.shared import check_binary, make_problem
 from safescreen.problem.terms import Features, Terms
 from safescreen.problem.validation import check_features, check_target, check_weights
 from safescreen.search import Solution, compile_now
@@ -55,6 +57,7 @@ _SHARED = (
     *(name for name in Terms.names() if name not in CHOSEN),
     "class_weight",
     "positive_class",
+    "copies",
     *(name for name in SEARCH if name != "time_limit"),
 )
 """What holds for all candidates."""
@@ -127,8 +130,8 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         values that fill gaps. It goes to other processes, so it must be picklable where `n_jobs` uses some.
     proof : str or path-like, optional
         Where to write a proof of the final model, the refit.
-    fit_intercept, standardize, class_weight, positive_class, include, exclude, node_limit, screening, \
-n_threads
+    fit_intercept, standardize, class_weight, positive_class, include, exclude, copies, node_limit, \
+screening, n_threads
         As for :class:`L0LogisticRegression`; `node_limit` is per search.
     verbose : int, default 0
         Whether to say on standard error how many fits are done and how long the rest may take.
@@ -148,7 +151,7 @@ n_threads
         The chosen candidate fitted to all data, with its proof; only with `refit`.
     n_splits_ : int
         Number of folds finished; 0 with a `criterion`.
-    coef_, intercept_, selection_, estimate_, classes_, positive_class_, support_, objective_, lower_bound_, gap_, \
+    coef_, intercept_, selection_, estimate_, classes_, positive_class_, copies_, support_, objective_, lower_bound_, gap_, \
 status_, n_iter_, solution_
         Of ``best_estimator_``; see :class:`L0LogisticRegression`.
     n_features_in_ : int
@@ -198,6 +201,7 @@ status_, n_iter_, solution_
         positive_class: Any = None,
         include: Features = (),
         exclude: Features = (),
+        copies: str = "one",
         rel_gap: float = 1e-4,
         node_limit: int | None = None,
         screening: str = "nodes",
@@ -224,6 +228,7 @@ status_, n_iter_, solution_
         self.positive_class = positive_class
         self.include = include
         self.exclude = exclude
+        self.copies = copies
         self.rel_gap = rel_gap
         self.node_limit = node_limit
         self.screening = screening
@@ -308,8 +313,10 @@ status_, n_iter_, solution_
         shared = {name: getattr(self, name) for name in _SHARED}
         self._template = L0LogisticRegression(**candidates.fixed, **shared, verbose=self.verbose)
         template = clone(self._template).set_params(
-            **decided, positive_class=positive_class, rel_gap=self.fold_gap, verbose=0
+            **decided, positive_class=positive_class, copies="allow", rel_gap=self.fold_gap, verbose=0
         )
+        state = partial(make_problem, clone(template), matrix, labels, sample_weight)
+        template.set_params(exclude=[*decided["exclude"], *superfluous_copies(self.copies, state)])
         data = Data(matrix, labels, None if sample_weight is None else weights)
         make_parts = plain_rows if self.make_parts is None else self.make_parts
         scorer: Scorer | None = None if self.scoring is None else get_scorer(self.scoring)

@@ -31,7 +31,8 @@ def problem_card(problem: Any) -> str:
         ),
         ("modelled", f"probability of {names[1]}"),
         ("features", f"{problem.n_features:,}"),
-        *problem.terms.facts(),
+        *problem.asked.facts(),
+        *([("copies", f"{problem.left_out.size:,} left out")] if problem.left_out.size else []),
     ]
     return _card("Sparse logistic regression", "a problem, not yet solved", _facts(facts))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.design import Design, make_design
+from safescreen.problem.copies import counted, represented, sentence, superfluous, told, touching
 from safescreen.problem.labels import Classes, is_against_rest, shown
 from safescreen.problem.loss import LOGISTIC, Loss
 from safescreen.problem.terms import Features, Terms
@@ -89,6 +91,12 @@ class Problem:
         The user's choices as sorted indices.
     feature_names : ndarray of str, or None
         Names of the features, if there are any.
+    copies : list of ndarray of int
+        Groups of features that are copies of one another, found when first asked for.
+    one_of_copies : bool
+        Whether only one of several copies may be chosen, as `without_copies` has it.
+    left_out : ndarray of int
+        The features that are excluded for that reason.
     n_samples, n_features : int
         Shape of ``X``.
 
@@ -111,6 +119,8 @@ class Problem:
     weights: FloatArray
     classes: npt.NDArray[Any]
     positive_class: Any
+    one_of_copies: bool
+    left_out: IndexArray
     terms: Terms
     mu: float
     k: int
@@ -161,6 +171,8 @@ class Problem:
             classes=classes.pair,
             positive_class=classes.positive,
             feature_names=names,
+            one_of_copies=False,
+            left_out=np.empty(0, dtype=np.int64),
             n_samples=n_samples,
             n_features=n_features,
         )
@@ -182,7 +194,7 @@ class Problem:
 
     def __repr__(self) -> str:
         chosen = f", {shown(self.positive_class)} modelled" if self._is_named else ""
-        return f"Problem({self.n_samples} samples, {self.n_features} features, {self.terms.describe()}{chosen})"
+        return f"Problem({self.n_samples} samples, {self.n_features} features, {self.describe()}{chosen})"
 
     def _repr_html_(self) -> str:
         from safescreen.formatting.cards import problem_card
@@ -254,9 +266,60 @@ class Problem:
         """
         terms = self.terms.with_changes(mu=mu, k=k, gamma=gamma).for_data(self.n_features, self.feature_names)
         variant = object.__new__(Problem)
-        vars(variant).update(vars(self))
+        vars(variant).update({name: value for name, value in vars(self).items() if name != "asked"})  # cached
         variant._take(terms)
         return variant
+
+    @cached_property
+    def asked(self) -> Terms:
+        """The terms as the user has them: `terms`, but for copies that are left out."""
+        if not self.left_out.size:
+            return self.terms
+        return replace(self.terms, exclude=tuple(np.setdiff1d(self.exclude, self.left_out).tolist()))
+
+    def describe(self, without: str = "") -> str:
+        """The terms in words, but for one that varies."""
+        copies = f", {counted(self.left_out.size)} left out" if self.left_out.size else ""
+        return f"{self.asked.describe(without)}{copies}"
+
+    @cached_property
+    def copies(self) -> list[IndexArray]:
+        """Groups of features that are copies of one another, in each the one first that stands for the others.
+
+        With standardisation these are columns ``a x + b``; without, columns that are equal. Constant ones do not count.
+        """
+        decided = self.include.size or self.exclude.size
+        groups = self.design.copies
+        return [represented(group, self.included, self.excluded) for group in groups] if decided else [*groups]
+
+    def without_copies(self) -> Problem:
+        """The same problem in which only one of several copies may be chosen.
+
+        Returns
+        -------
+        Problem
+            A new problem, in which all features of each group in `copies` but the first are excluded, unless they are
+            included. The matrix is shared.
+        """
+        if self.one_of_copies:
+            return self
+        left_out = np.setdiff1d(superfluous(self.copies, self.included), self.exclude)
+        terms = replace(self.terms, exclude=tuple(np.union1d(self.exclude, left_out).tolist()))
+        variant = object.__new__(Problem)
+        stale = ("excluded", "asked")  # cached answers
+        kept = {name: value for name, value in vars(self).items() if name not in stale}
+        vars(variant).update({**kept, "one_of_copies": True, "left_out": left_out})
+        variant._take(terms)
+        return variant
+
+    def about_copies(self, support: npt.ArrayLike) -> str:
+        """Which of these chosen features stand for others, in words without a full stop; empty if none does."""
+        groups = [told(group, self.included) for group in self.copies_of(support)]
+        return sentence([group for group in groups if group.size > 1], self.names, scaled=self.standardize)
+
+    def copies_of(self, support: npt.ArrayLike) -> list[IndexArray]:
+        """The groups in `copies` that have one of these features."""
+        return touching(self.copies, support)
 
     def names(self, indices: npt.ArrayLike) -> list[str]:
         """Names of these features: column names where there are any, else ``x0``, ``x1``, ..."""

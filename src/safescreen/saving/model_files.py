@@ -13,6 +13,7 @@ from safescreen import __version__
 from safescreen.estimation import estimate
 from safescreen.estimators import L0LogisticRegression, Selection
 from safescreen.estimators.labels import class_pair, set_classes
+from safescreen.problem.copies import touching
 from safescreen.saving.record import FORMAT, VERSION, Chosen, Record, UnusableError
 from safescreen.search.solution import Solution
 
@@ -109,6 +110,7 @@ def _as_record(model: Any) -> Record:
         status=model.status_,
         n_iter=model.n_iter_,
         positive_class=model._positive_label,
+        copies=touching(model.copies_, model.support_),
         encoding=getattr(model, "_encoding", None) if model.solution_ is None else None,  # a new fit has none
     )
 
@@ -134,6 +136,7 @@ def _restore(record: Record) -> L0LogisticRegression:
     estimator.coef_ = record.estimate.coef(record.n_features)[None, :]
     estimator.estimate_ = record.estimate
     estimator.selection_ = _selection(record)
+    estimator.copies_ = list(record.copies)
     estimator.intercept_ = np.array([record.intercept])
     estimator.objective_ = record.objective
     estimator.lower_bound_ = record.lower_bound

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from safescreen import __version__
 from safescreen.defaults import GAMMA
 from safescreen.estimation import Estimate
 from safescreen.files import write_whole
+from safescreen.problem.copies import ALLOW, ONE
 from safescreen.problem.validation import check_gamma
 from safescreen.search.solution import Solution
 
@@ -46,6 +47,9 @@ ENTRIES: dict[str, tuple[type, ...]] = {
     "n_iter": (int,),
 }
 """What every file has, and as what."""
+
+COPIES = "copies"
+"""What only files of models have whose features have copies: groups of features, the chosen one first."""
 
 POSITIVE = "positive_class"
 """The label that is modelled, as in the data; older files have none, there it is the second of the classes."""
@@ -111,6 +115,8 @@ class Record:
         How features are made from the columns of a file, in the words of `safescreen.tables.Encoding.to_json`.
     positive_class : label, optional
         The label that is modelled, as it is in the data; by default the second of the classes.
+    copies : sequence of ndarray of int
+        Groups of features that are copies of one another, as far as they have a chosen feature.
     """
 
     parameters: dict[str, Any]
@@ -126,6 +132,7 @@ class Record:
     n_iter: int
     encoding: dict[str, Any] | None = None
     positive_class: Any = None
+    copies: Sequence[npt.NDArray[np.int64]] = ()
 
     def __post_init__(self) -> None:
         if self.positive_class is None:
@@ -163,8 +170,9 @@ class Record:
         """What to keep of a solution and its estimates: all but the data, sample weights among them."""
         problem = solution.problem
         parameters = {
-            **problem.terms.asdict(),
+            **problem.asked.asdict(),
             REFIT_GAMMA: refit_gamma,
+            "copies": ONE if problem.one_of_copies else ALLOW,
             "class_weight": None,
             "positive_class": problem.positive_class,
             "rel_gap": rel_gap,
@@ -189,6 +197,7 @@ class Record:
             n_iter=max(solution.nodes, 1),
             encoding=encoding,
             positive_class=problem.positive_class,
+            copies=problem.copies_of(solution.support),
         )
 
     @classmethod
@@ -242,6 +251,8 @@ class Record:
             "gamma": float(self.estimate.gamma),
             **{name: _with_null(getattr(self.estimate, name)) for name in RIDGES["estimate"]},
         }
+        if self.copies:
+            content[COPIES] = [group.tolist() for group in self.copies]
         return content if self.encoding is None else {**content, ENCODING: self.encoding}
 
     @classmethod
@@ -267,6 +278,7 @@ class Record:
             n_iter=content["n_iter"],
             encoding=encoding,
             positive_class=_positive(content, labels),
+            copies=_copies(content),
         )
 
 
@@ -376,6 +388,15 @@ def _labels(classes: dict[str, Any]) -> npt.NDArray[Any]:
     if dtype.kind not in _LABEL_KINDS or labels.shape != (2,):
         raise UnusableError("it is damaged (two labels are needed)")
     return labels
+
+
+def _copies(content: dict[str, Any]) -> list[npt.NDArray[np.int64]]:
+    """Groups of two or more features."""
+    groups, size = content.get(COPIES, []), content["n_features"]
+    sound = isinstance(groups, list) and all(isinstance(group, list) and len(group) > 1 for group in groups)
+    if not sound or not all(type(j) is int and 0 <= j < size for group in groups for j in group):
+        raise UnusableError(f"it is damaged (entry {COPIES!r} needs lists of features)")
+    return [np.array(group, dtype=np.int64) for group in groups]
 
 
 def _positive(content: dict[str, Any], classes: npt.NDArray[Any]) -> Any:

@@ -70,6 +70,11 @@ class Verification:
         terms += [f"{len(claims[name])} features {name}d" for name in ("include", "exclude") if claims[name]]
         return ", ".join(terms)
 
+    @property
+    def modelled(self) -> str:
+        """The class that the proof is about, as it states it."""
+        return repr(self.claims["classes"][1]) if self.claims else ""
+
     def __str__(self) -> str:
         if not self.valid:
             return f"Refused: {self.reason}"
@@ -77,7 +82,7 @@ class Verification:
             f"Valid: no model of this problem ({self.problem}) is better by more than {self.gap:.2g} (relative).\n"
             f"  objective    {self.objective:.15g}\n"
             f"  lower bound  {self.lower_bound:.15g}\n"
-            f"  modelled     probability of {self.claims['classes'][1]!r}\n"
+            f"  modelled     probability of {self.modelled}\n"
             f"  tree         {self.nodes} nodes, {self.leaves} leaves, {self.points} dual points evaluated\n"
             f"  data         SHA-256 {self.fingerprint[:16]}...\n"
             f"  checked in   {self.seconds:.3g} s"

@@ -100,12 +100,13 @@ def cv(
         **validation.asdict(),
         **vars(search),
         positive_class=data.positive,
+        copies=source.copies,
         make_parts=None if data.gaps is None else data.gaps.refill,
         refit=False,
     )
     shortfall = _cross_validate(chooser, data, outputs.quiet)
     best = {"k": None, "mu": None, **fixed, **chooser.best_params_}
-    problem = make_problem(data, {**terms.asdict(), **best})
+    problem = make_problem(data, {**terms.asdict(), **best}, source.copies)
     solution = ss.solve(problem, **vars(search), progress=not outputs.quiet)
     chooser.adopt(solution)
     result = Result(data, solution, chooser.estimate_)

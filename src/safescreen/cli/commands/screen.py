@@ -26,7 +26,7 @@ _STYLES = {"in": "cyan", "undecided": "default", "out": "green"}
 @expand
 def screen(
     *,
-    source: Annotated[DataOptions, without("test")],
+    source: Annotated[DataOptions, without("test", "copies")],
     terms: TermOptions,
     top: Annotated[int, typer.Option(help="Features to show of each kind.", rich_help_panel=OutputOptions.panel)] = 5,
     outputs: Annotated[OutputOptions, only("output", "json", "quiet")],

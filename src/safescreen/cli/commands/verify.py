@@ -21,7 +21,7 @@ from safescreen.files import check_readable
 def verify(
     *,
     proof: Annotated[Path, typer.Argument(metavar="PROOF", help="Proof written by fit.")],
-    source: Annotated[DataOptions, without("test")],
+    source: Annotated[DataOptions, without("test", "copies")],
     model: Annotated[
         Path | None,
         typer.Option(
@@ -61,5 +61,5 @@ def _show(console: Console, result: ss.Verification) -> None:
         f"γ = {result.claims['gamma']:g} than the bound says. It is about the choice; coefficients estimated at "
         "another ridge are no part of it."
     )
-    console.print(f"Modelled: probability of {plain(repr(result.claims['classes'][1]))}.")
+    console.print(f"Modelled: probability of {plain(result.modelled)}.")
     console.print(grid({"problem": result.problem, **result_rows(result), "leaves": f"{result.leaves:,}"}))

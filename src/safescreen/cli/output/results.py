@@ -14,7 +14,7 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.arrays import AnyArray, FloatArray
 from safescreen.cli.output.files import attributes, screening_document
-from safescreen.cli.output.show import features_table, grid, plain, result_rows, screening_line
+from safescreen.cli.output.show import copies_line, features_table, grid, plain, result_rows, screening_line
 from safescreen.estimation.cautions import only_class, scale_ratio
 from safescreen.estimation.telling import which_is_which
 from safescreen.prediction import accuracy, auc, linear_predictor
@@ -108,6 +108,8 @@ class Result:
         if solution.screening is not None:
             console.print(screening_line(solution.screening, seconds=False))
         console.print(features_table(chosen_features(solution, self.estimate), self.estimate.intercept))
+        if copies_line(solution):
+            console.print(copies_line(solution))
         scores = {what.replace("_", " "): str(found) for what, found in self.scores.items()}
         console.print(grid({"status": solution.status, **result_rows(solution), **scores}, align="left"))
         if solution.status != Status.OPTIMAL:
@@ -133,6 +135,7 @@ class Result:
             "refit_gamma": self.estimate.gamma,
             "features": chosen_features(solution, self.estimate),
             "intercept": self.estimate.intercept,
+            "copies": [problem.names(group) for group in problem.copies_of(solution.support)],
             "selection": {"coefficients": solution.coef[solution.support], "intercept": solution.intercept},
             "scores": {what: found._asdict() for what, found in self.scores.items()},
         }

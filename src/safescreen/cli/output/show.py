@@ -58,7 +58,7 @@ def introduce(console: Console, data: Prepared, problem: ss.Problem, varying: st
     show_notes(console, data.notes)
     console.print(_question(data, problem, varying))
     weighted = ", weighted" if problem.weights.min() < problem.weights.max() else ""
-    console.print(f"[dim]{problem.terms.describe(without=varying)}{weighted}[/dim]")
+    console.print(f"[dim]{problem.describe(without=varying)}{weighted}[/dim]")
     show_modelled(console, problem)
 
 
@@ -94,6 +94,13 @@ def screening_line(screening: ss.Screening, seconds: bool = True) -> str:
         f"[cyan]{len(screening.included)} in[/cyan], {len(screening.undecided)} undecided "
         f"({screening.percent:.1f} % decided)"
     )
+
+
+def copies_line(solution: ss.Solution) -> str:
+    """Which chosen features stand for others, empty if none does or all may be chosen."""
+    problem = solution.problem
+    told = problem.about_copies(solution.support) if problem.one_of_copies else ""
+    return f"[yellow]Note:[/yellow] {plain(told)}; --copies allow lets them compete." if told else ""
 
 
 def features_table(features: list[dict[str, Any]], intercept: float) -> Table:

@@ -103,8 +103,11 @@ def all_models(problem: Problem) -> str:
     given = []
     if problem.include.size:
         given.append(f"the {counted(problem.include.size, 'required feature')}")
-    if problem.exclude.size:
-        given.append(f"none of the {counted(problem.exclude.size, 'excluded feature')}")
+    excluded = problem.exclude.size - problem.left_out.size
+    if excluded:
+        given.append(f"none of the {counted(excluded, 'excluded feature')}")
+    if problem.left_out.size:
+        given.append("one of several copies")
     extra = f", with {' and '.join(given)}" if given else ""
     return f"all logistic models with {most} of {problem.n_features:,} features{price}{extra}"
 
@@ -163,6 +166,7 @@ def _given(solution: Solution) -> str:
     reasons = {
         Decision.REQUIRED: "required by the user",
         Decision.FORBIDDEN: "excluded by the user",
+        Decision.COPY: "left out in favour of a copy",
         Decision.CONSTANT: "left out for being constant",
     }
     counts = [(letters.count(decision), why) for decision, why in reasons.items()]
