@@ -12,7 +12,7 @@ _PLAIN_GAP = 1e-4
 
 def which_is_which(solution: Solution, refit_gamma: float) -> str:
     """What the proof is about, and at which ridge the coefficients were estimated."""
-    gap = percent_above(max(solution.gap, _PLAIN_GAP))
+    gap = "0.01\u00a0%" if solution.gap <= _PLAIN_GAP else percent_above(solution.gap)
     if solution.status == Status.OPTIMAL:
         proved = f"proved, no other choice of features has an objective lower by more than {gap}"
     else:
