@@ -151,8 +151,8 @@ screening, n_threads
         The chosen candidate fitted to all data, with its proof; only with `refit`.
     n_splits_ : int
         Number of folds finished; 0 with a `criterion`.
-    coef_, intercept_, selection_, estimate_, classes_, positive_class_, copies_, support_, objective_, lower_bound_, gap_, \
-status_, n_iter_, solution_
+    coef_, intercept_, selection_, estimate_, classes_, positive_class_, copies_, support_, objective_, lower_bound_, \
+gap_, status_, n_iter_, solution_
         Of ``best_estimator_``; see :class:`L0LogisticRegression`.
     n_features_in_ : int
         Number of features seen in `fit`.

@@ -93,10 +93,11 @@ def cv(
     fixed = {name: values[0] for name, values in candidates.items() if len(values) == 1}
     console = make_console(outputs.silent)
     show_notes(console, data.notes)
-    given = {} if estimation.refit_gamma is None else {"refit_gamma": estimation.ridge}
+    given = {name: value for name, value in terms.asdict().items() if value is not None}
+    if estimation.refit_gamma is not None:
+        given["refit_gamma"] = estimation.ridge
     chooser = ss.L0LogisticRegressionCV(
-        **{name: value for name, value in terms.asdict().items() if value is not None},
-        **candidates | fixed | given,
+        **given | candidates | fixed,
         **validation.asdict(),
         **vars(search),
         positive_class=data.positive,

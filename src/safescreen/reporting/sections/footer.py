@@ -18,6 +18,7 @@ import sklearn
 import safescreen.reporting.markup as html
 from safescreen import __version__
 from safescreen.formatting.escaping import escaped, shortened
+from safescreen.problem import Problem
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.subject import Subject
 
