@@ -66,7 +66,7 @@ def test_the_final_model_has_a_proof(data):
 
 
 def test_one_standard_error(data):
-    grid = {"k": [4, 3, 2, 1], "gamma": [10.0, 1.0], "refit_gamma": [100.0, 10.0]}
+    grid = {"k": [8, 6, 5, 4, 3, 2, 1], "gamma": [10.0, 1.0], "refit_gamma": [100.0, 10.0]}
     model = L0LogisticRegressionCV(**grid, cv=5, one_standard_error=True).fit(*data)
     results = model.cv_results_
     best = int(results["mean_test_score"].argmax())
@@ -232,6 +232,7 @@ def test_a_class_of_one_row_cannot_be_held_out():
     X, y = np.eye(20), np.arange(20) < 1
     with pytest.raises(ValueError, match="criterion"):
         L0LogisticRegressionCV(k=1).fit(X, y)
+    assert L0LogisticRegressionCV(k=1, criterion="ebic").fit(X, y).support_.size == 1
 
 
 def test_frames_and_pipelines():

@@ -64,9 +64,9 @@ class StabilityDisplay(Display):
         display = cls(stability.names(shown), stability.frequency[shown], marks, stability.n_resamples)
         return display.plot(ax, **kwargs)
 
-    def _new_axes(self, plt: Any) -> Any:
-        height = max(2.0, 1.3 + _ROW * len(self.names))
-        return plt.subplots(figsize=(6.4, height), layout="constrained")[1]
+    def _new_axes(self, figure: Any) -> Any:
+        figure.set_size_inches(6.4, max(2.0, 1.3 + _ROW * len(self.names)))
+        return super()._new_axes(figure)
 
     def _draw(self, ax: Any, **kwargs: Any) -> None:
         places = np.arange(len(self.names))
