@@ -264,7 +264,7 @@ def test_pickle_leaves_the_training_data_behind(data):
         ({"mu": -1.0}, "mu is -1.0"),
         ({"refit_gamma": []}, "refit_gamma is empty"),
         ({"refit_gamma": ["same", 0.0]}, "refit_gamma is 0.0"),
-        ({"fold_gap": 2.0}, "rel_gap is 2.0"),
+        ({"fold_gap": 2.0}, "^fold_gap is 2.0"),
         ({"time_limit": -1.0}, "time_limit is -1.0"),
         ({"criterion": "aic"}, "criterion is 'aic'"),
         ({"criterion": "bic", "scoring": "roc_auc"}, "criterion is 'bic' and scoring is 'roc_auc'"),

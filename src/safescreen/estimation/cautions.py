@@ -32,7 +32,7 @@ def only_class(solution: Solution, estimate: Estimate) -> Any:
     positive = training_log_odds(problem, estimate)[counted] > 0.0
     if solution.status != Status.OPTIMAL or positive.any() != positive.all() or np.unique(problem.y[counted]).size < 2:
         return None
-    return problem.classes[int(positive[0])]
+    return problem.classes.tolist()[int(positive[0])]
 
 
 def training_log_odds(problem: Problem, estimate: Estimate) -> FloatArray:

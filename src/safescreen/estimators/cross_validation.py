@@ -47,7 +47,7 @@ from safescreen.estimators.folds import (
 from safescreen.estimators.labels import two_labels
 from safescreen.estimators.shared import check_binary, make_problem
 from safescreen.problem.terms import Features, Terms
-from safescreen.problem.validation import check_features, check_target, check_weights
+from safescreen.problem.validation import about, check_features, check_target, check_weights
 from safescreen.search import Solution, compile_now
 from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.progress import Progress
@@ -284,7 +284,10 @@ gap_, status_, n_iter_, solution_
         """Refuse what makes no sense before anything is searched."""
         check_criterion(self.criterion)
         Settings(self.rel_gap, self.time_limit, self.node_limit, self.screening, self.n_threads).checked()
-        Settings(rel_gap=self.fold_gap).checked()
+        try:
+            Settings(rel_gap=self.fold_gap).checked()
+        except ValueError as error:
+            raise about("fold_gap", ValueError(str(error).replace("rel_gap", "fold_gap", 1))) from None
         if self.criterion is not None and self.scoring is not None:
             raise ValueError(
                 f"criterion is {self.criterion!r} and scoring is {self.scoring!r}, but an information criterion takes "

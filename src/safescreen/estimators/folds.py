@@ -24,7 +24,7 @@ from safescreen.estimators.shared import make_problem
 from safescreen.path import solve_along
 from safescreen.prediction import linear_predictor, log_loss
 from safescreen.problem import Problem
-from safescreen.search import Settings, Solution
+from safescreen.search import Settings, Solution, compile_now
 
 Scorer = Callable[..., float]
 PartMaker = Callable[[Any, IndexArray, IndexArray], tuple[Any, Any]]
@@ -92,6 +92,7 @@ def run_fold(job: Job, split: Split, seconds: float | None) -> Fold:
     training, held_out = job.data.parts(split, job.make_parts)
     if held_out.weights is not None and not (held_out.weights > 0.0).any():
         raise ValueError("The held-out rows of a fold all have weight zero, so that there is nothing to score by.")
+    compile_now()  # in another process: before any clock starts
     problem = make_problem(job.template, *training)
     solutions = solve_candidates(problem, job.template, job.candidates, seconds)
     score = _log_loss_of if job.scorer is None else _Scored(job, problem)
