@@ -75,7 +75,7 @@ def test_the_final_model_is_the_one_of_the_path(data, criterion):
 def test_the_sizes_that_made_the_data(data):
     X, y = data
     for criterion in CRITERIA:
-        assert L0LogisticRegressionCV(criterion=criterion).fit(X, y).support_.size == 3
+        assert L0LogisticRegressionCV(gamma=1.0, criterion=criterion).fit(X, y).support_.size == 3
 
 
 def test_folds_choose_the_ridge_of_the_estimates_unless_it_is_given(data):

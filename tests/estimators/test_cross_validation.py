@@ -40,7 +40,7 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.mark.filterwarnings("ignore::safescreen.OneClassWarning")
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "roc_auc", "accuracy", None])
-@pytest.mark.parametrize(("name", "values"), [("k", [3, 1, 2]), ("mu", [0.01, 0.1])])
+@pytest.mark.parametrize(("name", "values"), [("k", [3, 1]), ("mu", [0.01, 0.1])])
 def test_same_as_grid_search(data, scoring, name, values):
     grid = {"gamma": [5.0, 0.5], name: values, "refit_gamma": ["same", 50.0, "cv"]}
     ours = L0LogisticRegressionCV(**grid, cv=3, scoring=scoring, fold_gap=1e-9, rel_gap=1e-9).fit(*data)
