@@ -145,7 +145,8 @@ def _rows(chooser: ss.L0LogisticRegressionCV) -> list[dict[str, Any]]:
     names = [*(name for name in results if name.startswith("param_")), "mean_test_score", "std_test_score"]
     names += [name for name in results if name not in (*names, "params")]
     shown = {name: name.removeprefix("param_") for name in names}
-    return [{shown[name]: results[name][i].item() for name in names} for i in range(len(results["params"]))]
+    columns = {shown[name]: results[name].tolist() for name in names}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _show(console: Console, chooser: ss.L0LogisticRegressionCV, scoring: str) -> None:
@@ -156,10 +157,15 @@ def _show(console: Console, chooser: ss.L0LogisticRegressionCV, scoring: str) ->
     table = make_table({**numbers, scoring: "long number"})
     for i, params in enumerate(results["params"]):
         error = results["std_test_score"][i] / chooser.n_splits_**0.5
-        row = [f"{params[name]:g}" for name in names]
+        row = [_short(params[name]) for name in names]
         row += [f"{results['mean_test_score'][i]:.5f}", f"{error:.5f}"]
         row += [f"{100.0 * results['max_gap'][i]:.3f}", f"{results['mean_fit_time'][i]:.2f}"]
         table.add_row(*row, style="bold green" if i == chooser.best_index_ else None)
     console.print(table)
-    best = ", ".join(f"{name} = {value:g}" for name, value in chooser.best_params_.items())
+    best = ", ".join(f"{name} = {_short(value)}" for name, value in chooser.best_params_.items())
     console.print(f"Chosen by {chooser.n_splits_}-fold cross-validation: [bold green]{best}[/bold green]")
+
+
+def _short(value: float | str) -> str:
+    """A number, or a word in its place."""
+    return value if isinstance(value, str) else f"{value:g}"
