@@ -128,7 +128,7 @@ def sklearn_l1_small(split: Split) -> Fitted:
     raise UnsuitableError(f"no penalty leaves {SMALL} features or fewer")
 
 
-_L1: Row = {"solver": "liblinear", "max_iter": 1000, "random_state": 0}
+_L1: Row = {"solver": "liblinear", "random_state": 0}
 
 
 def _l1_search(split: Split) -> tuple[StandardScaler, LogisticRegressionCV]:
