@@ -153,7 +153,7 @@ def _show(console: Console, chooser: ss.L0LogisticRegressionCV, scoring: str) ->
     """One line per candidate, the chosen one in bold."""
     results = chooser.cv_results_
     names = list(results["params"][0])
-    numbers = dict.fromkeys((*names, scoring, "std. error", "largest gap %", "seconds"), "number")
+    numbers = dict.fromkeys((*names, scoring, "std. error", "gap %", "seconds"), "number")
     table = make_table({**numbers, scoring: "long number"})
     for i, params in enumerate(results["params"]):
         error = results["std_test_score"][i] / chooser.n_splits_**0.5
