@@ -45,7 +45,7 @@ def number(name: str, text: str) -> float:
 
 
 def test_demo_names_the_data(demo):
-    assert "495 features (30 and their products), 426 rows to learn from, 143 held out" in demo
+    assert "495 features (30 and their products), 426 rows, 143 held out" in demo
     assert f"at most k={BUDGET} features, gamma={GAMMA:g}" in demo
 
 
