@@ -16,10 +16,11 @@ REVERSED = "reversed"
 
 
 class Head(NamedTuple):
-    """A column: its title, and what stands below it."""
+    """A column: its title, what stands below it, and a title for narrow screens."""
 
     title: str
     remark: str = ""
+    brief: str = ""
 
     def __str__(self) -> str:
         return f"{self.title} {self.remark}".rstrip()
@@ -27,11 +28,11 @@ class Head(NamedTuple):
 
 HEADS = (
     Head("feature"),
-    Head("coefficient", "per unit"),
-    Head("coefficient", "per SD"),
+    Head("coefficient", "per unit", "coef."),
+    Head("coefficient", "per SD", "coef."),
     Head("odds ratio", "per unit"),
     Head("odds ratio", "per SD"),
-    Head("shrunk by"),
+    Head("shrunk", "by"),
 )
 _RESAMPLED = (Head("95 % interval", f"odds ratio{MARK}"), Head("chosen in", "resamples"))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from safescreen.arrays import FloatArray
 from safescreen.estimation import Estimate
+from safescreen.search.solution import Solution
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,13 @@ class Choice:
     mu: float | None = None
     restricted: bool = False  # features were included or excluded beforehand
 
+    @classmethod
+    def of(cls, solution: Solution) -> Choice:
+        """What a solution proves."""
+        problem = solution.problem
+        restricted = bool(problem.include.size or problem.exclude.size)
+        return cls(problem.gamma, str(solution.status), solution.gap, problem.k, problem.mu, restricted)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -128,6 +136,18 @@ def make_table(
         gamma=float(estimate.gamma),
         choice=choice,
         n_resamples=n_resamples,
+    )
+
+
+def table_of(solution: Solution, estimate: Estimate) -> Table:
+    """The table of a solution's features with their estimates."""
+    problem = solution.problem
+    return make_table(
+        estimate,
+        problem.names(estimate.support),
+        positive=problem.classes[1],
+        n_features=problem.n_features,
+        choice=Choice.of(solution),
     )
 
 
