@@ -10,10 +10,10 @@ BENCH  ?= reg card
 REF    ?= HEAD
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test cover lint format docs bench bench-against clean
+.PHONY: help demo test cover lint format docs bench bench-against bench-prediction clean
 
 help:  ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(STAMPS)/core  ## screen and solve an embedded real data set
 	$(BIN)/safescreen demo
@@ -47,6 +47,9 @@ bench: $(STAMPS)/bench  ## run the benchmarks named in BENCH (BENCH_ARGS are pas
 bench-against: $(STAMPS)/core  ## this working tree against the commit REF, interleaved
 	$(BIN)/python benchmarks/against.py $(REF) $(BENCH_ARGS)
 
+bench-prediction: $(STAMPS)/bench $(STAMPS)/fasterrisk  ## models with nothing set against rivals, on SAFESCREEN_DATA
+	$(BIN)/python benchmarks/prediction.py $(BENCH_ARGS)
+
 clean:  ## remove the virtual environment and all caches
 	rm -rf $(VENV) build dist docs/_build docs/gallery docs/generated .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -56,6 +59,12 @@ $(BIN)/python:
 
 $(STAMPS)/core: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@mkdir -p $(STAMPS) && touch $@
+
+# FasterRisk asks for NumPy 1 and for Python up to 3.11: an environment of its own.
+$(STAMPS)/fasterrisk: benchmarks/fasterrisk.txt | $(BIN)/python
+	$(PYTHON) -m venv $(VENV)/fasterrisk
+	$(VENV)/fasterrisk/bin/python -m pip install --quiet --requirement $<
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/%: pyproject.toml constraints.txt | $(BIN)/python

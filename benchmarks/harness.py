@@ -9,7 +9,7 @@ import argparse
 import csv
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import geometric_mean, median
@@ -155,23 +155,33 @@ def say(row: Row) -> None:
     console.print(" ".join(cells), highlight=False, soft_wrap=True)
 
 
-def save(name: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> None:
-    """Write ``rows`` to ``results/<name>.csv`` and, with the notes, to ``results/<name>.md``."""
+def save(
+    name: str, rows: Sequence[Row], notes: Sequence[str] = (), more: Mapping[str, Sequence[Row]] | None = None
+) -> None:
+    """Write ``rows`` to ``results/<name>.csv`` and, with the notes, to ``results/<name>.md``.
+
+    ``more`` are further tables by their titles, for the page only; they come first, because they sum up.
+    """
     from safescreen.testing.machine import machine  # here: another version under test may not have it
 
     RESULTS.mkdir(exist_ok=True)
-    columns = list(rows[0]) if rows else []
     with open(RESULTS / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     lines = [f"# {name}", "", f"{machine()}; one thread unless said otherwise.", ""]
-    lines += ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    lines += ["| " + " | ".join(cell_text(c, row[c]) for c in columns) + " |" for row in rows]
-    lines += ["", *(f"- {note}" for note in notes)]
+    for title, table in (more or {}).items():
+        lines += [f"{title}:", "", *_markdown(table), ""]
+    lines += [*_markdown(rows), "", *(f"- {note}" for note in notes)]
     (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for note in notes:
         console.print(f"[bold]{note}[/bold]")
+
+
+def _markdown(rows: Sequence[Row]) -> list[str]:
+    columns = list(rows[0]) if rows else []
+    head = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    return head + ["| " + " | ".join(cell_text(c, row[c]) for c in columns) + " |" for row in rows]
 
 
 def parser(description: str, solvers: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import signal
+from collections.abc import Iterator
+
 import pytest
 
 import safescreen as ss
@@ -18,6 +22,16 @@ def bushy() -> ss.Problem:
 def endless() -> ss.Problem:
     """Not solved in any reasonable time."""
     return synthetic(100, 400, snr=0.5, k=20, gamma=1e4)
+
+
+@pytest.fixture
+def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A keyboard on which nobody has pressed Ctrl-C lately, and that is as before when the test is over."""
+    monkeypatch.setattr("safescreen.search.interrupts._Keyboard.pressed", -math.inf)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    after = signal.signal(signal.SIGINT, before)
+    assert after is signal.default_int_handler, "a handler was left behind"
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -40,7 +40,7 @@ ROOMS = {
     "datasets": "arrays files",
     "estimators": "arrays defaults status prediction problem screening search estimation path summary stability",
     "plots": "arrays formatting.escaping problem screening search path stability",
-    "saving": "defaults files problem.validation search.solution estimation estimators",
+    "saving": "defaults files problem.copies problem.validation search.solution estimation estimators",
     "tables": "arrays text files",
     "reporting": "arrays status files prediction formatting problem search.solution estimation path summary estimators",
     "safescreen": "status verification problem relaxation screening search estimation path summary stability datasets "

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import signal
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -224,20 +227,48 @@ def test_bad_input(arguments, error, message):
         ss.l0_path(X, y, **arguments)
 
 
-def test_interrupt_leaves_honest_gaps(monkeypatch):
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C reaches a process by other ways there")
+def test_interrupt_leaves_honest_gaps(monkeypatch, keyboard):
     X, y = data()
-    calls = []
+    limits = []
 
     def solve(problem, **kwargs):
-        calls.append(kwargs["time_limit"])
-        solution = ss.solve(problem, **{**kwargs, "node_limit": 0})
-        return replace(solution, status="interrupted" if len(calls) == 1 else "time_limit", lower_bound=0.0)
+        limits.append(kwargs["time_limit"])
+        solution = ss.solve(problem, **kwargs)
+        if len(limits) == 1:
+            signal.raise_signal(signal.SIGINT)  # too late for this point, which is complete
+        return solution if len(limits) == 1 else replace(solution, status="time_limit", lower_bound=0.0)
 
     monkeypatch.setattr(path_module, "solve", solve)
     path = ss.l0_path(X, y, k=[1, 2, 3])
-    assert calls == [None, 0.0, 0.0]
-    assert path.statuses == ["interrupted"] * 3
+    assert limits == [None, 0.0, 0.0]
+    assert path.statuses == ["optimal", "interrupted", "interrupted"]
     assert (path.lower_bounds <= path.objectives).all()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C reaches a process by other ways there")
+def test_second_interrupt_ends_the_path(monkeypatch, keyboard):
+    X, y = data()
+    solved = []
+
+    def solve(problem, **kwargs):
+        signal.raise_signal(signal.SIGINT)
+        solved.append(ss.solve(problem, **kwargs))
+        return solved[-1]
+
+    monkeypatch.setattr(path_module, "solve", solve)
+    with pytest.raises(KeyboardInterrupt):
+        ss.l0_path(X, y, k=[1, 2, 3])
+    assert len(solved) == 1
+
+
+def test_progress_names_the_point(monkeypatch):
+    X, y = data()
+    said = []
+    monkeypatch.setattr(path_module.Progress, "say", lambda self, text: said.append(text))
+    ss.l0_path(X, y, mu=[0.5, 0.001], progress=True)
+    assert said[0] == "mu = 0.5 (1 of 2): relaxing and screening"
+    assert any(re.match(r"mu = 0\.001 \(2 of 2\): \d+ features, gap ", text) for text in said)
 
 
 def test_with_parameters():
@@ -248,3 +279,66 @@ def test_with_parameters():
     assert (problem.k, problem.mu, problem.gamma) == (3, 0.0, 1.0)
     with pytest.raises(ValueError, match="include has 2 features"):
         problem.with_parameters(k=1)
+
+
+# --- estimates at a ridge of their own
+
+
+@pytest.fixture(scope="module")
+def two_ridges() -> tuple[ss.L0Path, ss.L0Path]:
+    X, y, _ = ss.datasets.make_sparse_logistic(120, 12, 3, 1.0, random_state=1)
+    return tuple(ss.l0_path(X, y, k=[3, 1, 2], gamma=2.0, refit_gamma=ridge) for ridge in ("same", 50.0))
+
+
+def test_the_choices_do_not_depend_on_the_ridge_of_the_estimates(two_ridges):
+    same, weak = two_ridges
+    assert [one.tolist() for one in same.supports] == [other.tolist() for other in weak.supports]
+    np.testing.assert_array_equal(same.objectives, weak.objectives)
+    for one, other in zip(same, weak, strict=True):
+        np.testing.assert_array_equal(one.coef, other.coef)
+
+
+def test_without_a_second_ridge_the_estimates_are_the_solutions(two_ridges):
+    same, _ = two_ridges
+    np.testing.assert_array_equal(same.coefs, np.column_stack([solution.coef for solution in same]))
+    for estimated, solution in zip(same.estimates, same, strict=True):
+        np.testing.assert_array_equal(estimated.coef(12), solution.coef)
+        assert estimated.intercept == solution.intercept
+    assert same.refit_gammas.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_estimates_are_those_of_the_estimator(two_ridges):
+    _, weak = two_ridges
+    X, y, _ = ss.datasets.make_sparse_logistic(120, 12, 3, 1.0, random_state=1)
+    model = ss.L0LogisticRegression(k=3, gamma=2.0, refit_gamma=50.0).fit(X, y)
+    np.testing.assert_allclose(weak.coefs[:, 0], model.coef_[0], rtol=1e-6)
+    np.testing.assert_allclose(weak.intercepts[0], model.intercept_[0], rtol=1e-6)
+    assert weak.refit_gammas.tolist() == [50.0, 50.0, 50.0]
+    assert (np.abs(weak.coefs) > np.abs(np.column_stack([solution.coef for solution in weak])))[weak.coefs != 0.0].all()
+
+
+def test_a_part_of_a_path_keeps_its_estimates(two_ridges):
+    _, weak = two_ridges
+    part = weak.at([1, 0])
+    assert part.values.tolist() == [1, 3]
+    assert part.estimates == (weak.estimates[1], weak.estimates[0])
+    assert part.refit_gamma == 50.0
+
+
+def test_frame_names_the_ridge_of_the_estimates(two_ridges):
+    pytest.importorskip("pandas")
+    _, weak = two_ridges
+    frame = weak.to_frame()
+    assert frame["refit_gamma"].tolist() == [50.0, 50.0, 50.0]
+    assert frame["intercept"].tolist() == weak.intercepts.tolist()
+
+
+def test_notebooks_say_which_is_which(two_ridges):
+    same, weak = two_ridges
+    assert "coefficients estimated with refit_gamma=50.0" in weak._repr_html_()
+    assert "refit_gamma" not in same._repr_html_()
+
+
+def test_the_ridge_of_the_estimates_is_checked_first():
+    with pytest.raises(ValueError, match="refit_gamma is 'weak'"):
+        ss.l0_path(None, None, k=[1], refit_gamma="weak")

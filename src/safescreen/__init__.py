@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is public
     from safescreen import datasets as datasets
     from safescreen.estimation import Estimate as Estimate
+    from safescreen.estimators import CopiesWarning as CopiesWarning
     from safescreen.estimators import EndedEarlyWarning as EndedEarlyWarning
+    from safescreen.estimators import GridEdgeWarning as GridEdgeWarning
     from safescreen.estimators import L0LogisticRegression as L0LogisticRegression
     from safescreen.estimators import L0LogisticRegressionCV as L0LogisticRegressionCV
     from safescreen.estimators import OneClassWarning as OneClassWarning
@@ -46,8 +48,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "CVDisplay": "plots",
     "ConvergenceDisplay": "plots",
+    "CopiesWarning": "estimators",
     "EndedEarlyWarning": "estimators",
     "Estimate": "estimation",
+    "GridEdgeWarning": "estimators",
     "L0LogisticRegression": "estimators",
     "L0LogisticRegressionCV": "estimators",
     "L0Path": "path",

@@ -7,12 +7,31 @@ BUDGET = 10
 """Features allowed when there is neither a budget nor a price."""
 
 GAMMA = 10.0
-"""Ridge of the choice: the weakest at which most choices of ten features can be proved within seconds."""
+"""Ridge of the choice: about the weakest at which most choices of ten features can be proved within seconds."""
 
 REFIT_GAMMA = 100.0
 """Ridge of the estimates."""
+
+SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
+"""Budgets that cross-validation tries: all small ones, and coarser where one feature more hardly matters."""
+
+GAMMAS = (3.0, 10.0)
+"""Ridges of the choice that cross-validation tries."""
+
+REFIT_GAMMAS = ("same", 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+"""Ridges of the estimates that cross-validation tries; they cost next to nothing."""
+
+TOTAL_TIME = 60.0
+"""Seconds for a whole cross-validation, the final model included."""
 
 
 def default_budget(n_required: int, n_features: int) -> int:
     """The budget where there is neither a budget nor a price: with room for the features required."""
     return max(min(BUDGET, n_features), n_required)
+
+
+def default_sizes(n_required: int, n_features: int) -> list[int]:
+    """The budgets to try where there is neither a budget nor a price."""
+    fewest = max(1, n_required)
+    most = max(fewest, min(SIZES[-1], n_features))
+    return sorted({fewest, most, *(size for size in SIZES if fewest <= size <= most)})

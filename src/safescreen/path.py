@@ -31,6 +31,8 @@ from safescreen.problem import Problem
 from safescreen.problem.terms import Features
 from safescreen.problem.validation import check_budget, check_gamma, check_price
 from safescreen.search import Settings, solve
+from safescreen.search.interrupts import Interrupts
+from safescreen.search.progress import Progress, describe
 from safescreen.search.solution import Moment, Solution, relative_gap
 from safescreen.status import Status
 
@@ -236,6 +238,7 @@ def l0_path(
     include: Features | None = None,
     exclude: Features | None = None,
     feature_names: Iterable[str] | None = None,
+    positive_class: Any = None,
     rel_gap: float = 1e-4,
     time_limit: float | None = None,
     node_limit: int | None = None,
@@ -254,7 +257,7 @@ def l0_path(
     X : Problem, array-like, SciPy sparse matrix, or frame, of shape (n_samples, n_features)
         A problem, or its data as for :class:`Problem`.
     y : array-like of shape (n_samples,)
-        Any two labels; the larger one is the positive class. Not with a problem, which has its own.
+        The labels, as for :class:`Problem`. Not with a problem, which has its own.
     k : int or sequence of int, optional
         Budget of features.
     mu : float or sequence of float, optional
@@ -265,7 +268,7 @@ def l0_path(
         Ridge at which the coefficients of each point's features are estimated, as for
         :class:`L0LogisticRegression`: the proofs are about the choices at `gamma`, ``coefs`` and ``intercepts`` are
         the estimates.
-    sample_weight, fit_intercept, standardize, include, exclude, feature_names
+    sample_weight, fit_intercept, standardize, include, exclude, feature_names, positive_class
         As for :class:`Problem`, with its defaults. Not with a problem, which has its own.
     rel_gap : float, default 1e-4
         Relative gap at which a point counts as solved.
@@ -278,13 +281,13 @@ def l0_path(
     n_threads : int, default 1
         Threads of each search.
     progress : bool, default False
-        Show a status line on standard error.
+        Show on standard error where the path stands, as :func:`solve` does.
 
     Returns
     -------
     L0Path
         The solutions in the order of the values given. After Ctrl-C the points not yet searched have the status
-        ``"interrupted"`` and the honest gap of a quick solution.
+        ``"interrupted"`` and the honest gap of a quick solution; a second Ctrl-C raises ``KeyboardInterrupt``.
 
     Examples
     --------
@@ -309,6 +312,7 @@ def l0_path(
         "include": include,
         "exclude": exclude,
         "feature_names": feature_names,
+        "positive_class": positive_class,
     }
     if isinstance(X, Problem):
         problem = _with_values(X, fixed, {"y": y, **details})
@@ -357,34 +361,35 @@ def solve_along(
         A model per value to start from, where there are some from another path; otherwise each point starts from its
         neighbour on this one.
     progress : bool, default False
-        Show a status line on standard error.
+        Show on standard error where the path stands.
     """
     solved: dict[int, Solution] = {}
-    neighbour: Solution | None = None
-    interrupted = False
-    for i in sorted(range(len(values)), key=lambda i: values[i], reverse=name in _FALLING):
-        variant = problem.with_parameters(**{name: values[i]})
-        known = implied_bounds(name, [*solved.values()], [values[j] for j in solved], [values[i]])[0]
-        solution = solve(
-            variant,
-            **asdict(replace(settings, time_limit=0.0) if interrupted else settings),
-            warm_start=neighbour if starts is None else starts[i],
-            progress=progress,
-            callback=partial(_is_close, known=known, rel_gap=settings.rel_gap),
-        )
-        solution = _with_bound(solution, known, settings.rel_gap)
-        interrupted = interrupted or solution.status == Status.INTERRUPTED
-        if interrupted and solution.status == Status.TIME_LIMIT:
-            solution = replace(solution, status=Status.INTERRUPTED)
-        solved[i] = neighbour = solution
+    with Interrupts() as interrupts, Progress(progress) as display:
+        for i in sorted(range(len(values)), key=lambda i: values[i], reverse=name in _FALLING):
+            variant = problem.with_parameters(**{name: values[i]})
+            known = implied_bounds(name, [*solved.values()], [values[j] for j in solved], [values[i]])[0]
+            place = f"{name} = {values[i]:g} ({len(solved) + 1} of {len(values)})"
+            display.say(f"{place}: relaxing and screening")
+            start = next(reversed(solved.values()), None) if starts is None else starts[i]
+            solution = solve(
+                variant,
+                **asdict(replace(settings, time_limit=0.0) if interrupts.requested else settings),
+                warm_start=start,
+                callback=partial(_look, display=display, place=place, known=known, rel_gap=settings.rel_gap),
+            )
+            solution = _with_bound(solution, known, settings.rel_gap)
+            if interrupts.requested and solution.status == Status.TIME_LIMIT:
+                solution = replace(solution, status=Status.INTERRUPTED)
+            solved[i] = solution
     solutions = [solved[i] for i in range(len(values))]
     known_bounds = implied_bounds(name, solutions, values, values)
     pairs = zip(solutions, known_bounds, strict=True)
     return [_with_bound(solution, known, settings.rel_gap) for solution, known in pairs]
 
 
-def _is_close(moment: Moment, known: float, rel_gap: float) -> bool:
-    """Whether a bound known beforehand already proves the model at hand."""
+def _look(moment: Moment, *, display: Progress, place: str, known: float, rel_gap: float) -> bool:
+    """Show where the search of a point stands; whether a bound known beforehand already proves the model at hand."""
+    display.say(f"{place}: {describe(moment)}")
     return relative_gap(moment.upper_bound, known) <= rel_gap
 
 

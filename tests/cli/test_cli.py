@@ -21,6 +21,8 @@ from typer.testing import CliRunner
 
 import safescreen as ss
 from safescreen import cli, kernels
+from safescreen.defaults import BUDGET, GAMMA, REFIT_GAMMA
+from safescreen.estimation import estimate
 from safescreen.status import Status
 
 _SEPARATE = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
@@ -43,8 +45,8 @@ def number(name: str, text: str) -> float:
 
 
 def test_demo_names_the_data(demo):
-    assert "569 samples, 495 features" in demo
-    assert "at most k=5 features, gamma=10" in demo
+    assert "495 features (30 and their products), 426 rows to learn from, 143 held out" in demo
+    assert f"at most k={BUDGET} features, gamma={GAMMA:g}" in demo
 
 
 def test_demo_shows_what_screening_decides(demo):
@@ -57,18 +59,27 @@ def test_demo_shows_what_screening_decides(demo):
 
 def test_demo_shows_the_solution(demo):
     X, y, names = ss.datasets.load_breast_cancer_interactions()
-    problem = ss.Problem(X, y, k=5, gamma=10.0, feature_names=names)
+    seen = np.arange(569) % 4 > 0
+    problem = ss.Problem(X[seen], y[seen], k=BUDGET, gamma=GAMMA, feature_names=names)
     solution = ss.solve(problem)
+    estimated = estimate(solution, REFIT_GAMMA)
     assert number("objective", demo) == pytest.approx(solution.objective, abs=1e-10)
     assert number("safe lower bound", demo) == pytest.approx(solution.lower_bound, abs=1e-10)
     assert number("gap", demo) == pytest.approx(100.0 * solution.gap, abs=1e-4)
     assert number("nodes", demo) == solution.nodes
     assert number("seconds", demo) >= 0.0
     assert re.search(r"status\s+optimal", demo)
-    assert len(solution.feature_names) == 5
-    for j, name in zip(solution.support, solution.feature_names, strict=True):
-        assert re.search(rf"{re.escape(name)}\s.*{re.escape(f'{solution.coef[j]:.4g}')}", demo)
-    assert re.search(rf"intercept\s.*{re.escape(f'{solution.intercept:.4g}')}", demo)
+    for coefficient, name in zip(estimated.coefficients, solution.feature_names, strict=True):
+        assert re.search(rf"{re.escape(name)}\s.*{re.escape(f'{coefficient:.4g}')}", demo)
+    assert re.search(rf"intercept\s.*{re.escape(f'{estimated.intercept:.4g}')}", demo)
+
+
+def test_demo_predicts_well_and_says_which_ridge_is_which(demo):
+    found = re.search(r"held out\s+accuracy ([\d.]+) %", demo)
+    assert found
+    assert float(found[1]) > 95.0
+    assert f"Chosen at γ = {GAMMA:g}: proved that no" in demo
+    assert f"coefficients estimated at γ = {REFIT_GAMMA:g}." in " ".join(demo.split())
 
 
 def test_demo_takes_a_budget_and_a_ridge():
@@ -219,6 +230,67 @@ def test_tour_fit_solves_the_problem_it_says(fitted, folder):
     assert (model.k, model.gamma, model.rel_gap) == (4, 10.0, 1e-4)
 
 
+def test_tour_model_has_both_ridges(fitted, folder):
+    model = ss.load_model(folder / "model.json")
+    assert (model.gamma, model.refit_gamma) == (10.0, REFIT_GAMMA)
+    for coefficient in model.coef_[0, model.support_]:
+        assert f" {coefficient:.4g} " in fitted.stdout
+    assert (np.abs(model.coef_[0]) > np.abs(model.selection_.coef))[model.support_].all()
+    said = " ".join(fitted.stdout.split())
+    assert (
+        "Chosen at γ = 10: proved that no other choice of features has an objective lower by more than 0.01 %;" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("refit", "sentence"), [("same", "Chosen and estimated at γ = 10:"), ("cv", "estimated at γ =")]
+)
+def test_fit_estimates_as_it_is_told(folder, monkeypatch, refit, sentence):
+    monkeypatch.chdir(folder)
+    options = ["fit", "train.csv", *TOUR, "--k", "2", "--gamma", "10", "--refit-gamma", refit]
+    assert sentence in " ".join(run(*options).split())
+    found = json.loads(run(*options, "--json", "--model", "two.json"))
+    model = ss.load_model("two.json")
+    assert model.refit_gamma == refit
+    assert found["refit_gamma"] == model.estimate_.gamma
+    assert found["intercept"] == model.intercept_[0]
+    assert found["selection"]["coefficients"] == model.selection_.coef[model.support_].tolist()
+    assert (found["selection"]["intercept"] == found["intercept"]) == (found["refit_gamma"] == 10.0)
+
+
+def test_fit_without_a_budget_or_a_price_allows_as_many_as_the_estimators(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert json.loads(run("fit", "train.csv", *TOUR, "--json"))["k"] == BUDGET
+    assert json.loads(run("fit", "train.csv", *TOUR, "--mu", "0.01", "--json"))["mu"] == 0.01
+
+
+def warnings_of(*arguments: object) -> str:
+    result = runner.invoke(cli.app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.stderr
+
+
+def test_fit_warns_of_a_model_that_predicts_one_class(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y, _ = ss.datasets.make_sparse_logistic(200, 5, 2, 1.0, random_state=0)
+    np.savez("data.npz", X=X, y=np.where(np.arange(200) % 5 == 0, y, -1))
+    weak = ["fit", "data.npz", "--k", "1", "--refit-gamma", "same"]
+    said = warnings_of(*weak, "--gamma", "0.01")
+    assert said.startswith("Warning: The model is optimal for its problem, but predicts -1 for every training row")
+    assert said.count("\n") == 1
+    assert warnings_of(*weak, "--gamma", "0.01", "--quiet") == ""
+    np.savez("data.npz", X=X, y=y)
+    assert warnings_of("fit", "data.npz", "--k", "5") == ""
+
+
+def test_fit_warns_of_columns_of_very_different_scales(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 3, 2, 1.0, random_state=0)
+    np.savez("data.npz", X=X * [1.0, 1.0, 1e5], y=y)
+    assert "very different scales" in warnings_of("fit", "data.npz", "--no-standardize")
+    assert warnings_of("fit", "data.npz") == ""
+
+
 def test_tour_predict(fitted, folder):
     done = safescreen("predict", "model.json", "test.csv", "--proba", "--output", "out.csv", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -286,6 +358,7 @@ def test_tour_proof(folder):
     checked = safescreen("verify", "proof.npz", "train.csv", *TOUR, cwd=folder)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "The proof holds" in checked.stdout
+    assert "It is about the choice" in checked.stdout
     assert number("objective", checked.stdout) == pytest.approx(number("objective", done.stdout), abs=1e-8)
     same = safescreen("verify", "proof.npz", "train.csv", "--model", "p.json", "--json", cwd=folder)
     assert same.returncode == 0
@@ -426,7 +499,7 @@ def test_svmlight_tour(tmp_path, monkeypatch):
     dump_svmlight_file(X, y, "data.svm", zero_based=False)
     dump_svmlight_file(X[:7, :20], y[:7], "new.svm", zero_based=False)
     found = json.loads(run("fit", "data.svm", "--k", 3, "--json", "--model", "m.json"))
-    reference = ss.solve(ss.Problem(X, y, k=3))
+    reference = ss.solve(ss.Problem(X, y, k=3, gamma=GAMMA))
     assert found["objective"] == pytest.approx(reference.objective, rel=1e-9)
     assert [feature["index"] for feature in found["features"]] == reference.support.tolist()
     assert [feature["name"] for feature in found["features"]] == [f"x{j + 1}" for j in reference.support]
@@ -496,6 +569,18 @@ def test_limits_end_with_status_one(hard, limit, status):
     assert ss.load_model("m.json").status_ == status
 
 
+@pytest.mark.parametrize("command", [["fit", "--k", "20"], ["path", "--k", "19,20"]])
+def test_long_searches_say_where_they_stand(hard, command, monkeypatch):
+    kernels.warm_up()
+    monkeypatch.setattr("safescreen.search.progress.FIRST_AFTER", 0.05)
+    arguments = [command[0], "hard.npz", *command[1:], "--gamma", "1e4", "--time-limit", "0.3"]
+    heard = runner.invoke(cli.app, [*arguments, "--json"])
+    assert re.match(r"safescreen, \d+ s: (k = 19 \(1 of 2\): )?(relaxing|\d+ features, gap)", heard.stderr)
+    assert json.loads(heard.stdout)  # which is not mixed with it
+    silenced = runner.invoke(cli.app, [*arguments, "--quiet"])
+    assert (silenced.exit_code, silenced.stdout, silenced.stderr) == (1, "", "")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal there")
 def test_interrupt_keeps_the_best_model(hard):
     kernels.warm_up()
@@ -532,6 +617,18 @@ def test_path(folder, monkeypatch):
     assert float(rows[2]["held_out_auc"]) == pytest.approx(single["scores"]["held_out"]["auc"], abs=0.02)
 
 
+def test_path_estimates_at_a_ridge_of_its_own(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    options = ["path", "train.csv", *TOUR, "--k", "1:2", "--refit-gamma"]
+    assert f"AUC is that of estimates at γ = {REFIT_GAMMA:g}." in run(*options[:-1])
+    assert "estimates" not in run(*options, "same")
+    weak, same = (json.loads(run(*options, ridge, "--json"))["points"] for ridge in ("30", "same"))
+    assert [point["refit_gamma"] for point in weak] == [30.0, 30.0]
+    assert [point["refit_gamma"] for point in same] == [GAMMA, GAMMA]
+    assert [point["objective"] for point in weak] == [point["objective"] for point in same]
+    assert all(one["intercept"] != other["intercept"] for one, other in zip(weak, same, strict=True))
+
+
 @pytest.mark.parametrize(
     ("options", "name", "values"),
     [
@@ -541,6 +638,7 @@ def test_path(folder, monkeypatch):
         (["--mu", "0.1,0.01"], "mu", [0.1, 0.01]),
         (["--k", "2", "--gamma", "1,10"], "gamma", [1.0, 10.0]),
         (["--k", "2"], "k", [2]),
+        (["--gamma", "1,10"], "gamma", [1.0, 10.0]),
     ],
 )
 def test_path_parameters(folder, monkeypatch, options, name, values):

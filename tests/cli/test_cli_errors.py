@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from safescreen import cli
+from safescreen.estimation import Estimate
 from safescreen.saving import record
 
 _SEPARATE = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
@@ -68,13 +69,14 @@ def model(folder: Path, **changes: object) -> None:
     numbers(folder)
     names = ("class_weight", "fit_intercept", "gamma", "k", "mu", "n_threads", "rel_gap", "standardize", "time_limit")
     record.Record(
-        parameters=dict.fromkeys((*names, "verbose", "warm_start")),
+        parameters={**dict.fromkeys((*names, "verbose", "warm_start")), "gamma": 10.0, "refit_gamma": 100.0},
         n_features=2,
         feature_names=np.array(["a", "b"], dtype=object),
         classes=np.array([0, 1]),
-        support=np.array([0, 1]),
-        coefficients=np.array([0.5, -1.0]),
-        intercept=0.25,
+        estimate=Estimate(
+            10.0, np.array([0, 1]), np.array([0.5, -1.0]), 0.25, *np.ones((2, 2)), np.zeros(2, bool), np.ones(2)
+        ),
+        selection=record.Chosen(10.0, np.array([0.4, -0.9]), 0.25, 3),
         objective=0.5,
         lower_bound=0.5,
         gap=0.0,
@@ -127,8 +129,9 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
     "mu nan": (numbers, [*FIT, "--mu", "nan"], "--mu is nan"),
     "gamma zero": (numbers, [*FIT, "--k", "1", "--gamma", "0"], "--gamma is 0.0, but must be a finite number > 0"),
     "gamma infinite": (numbers, [*FIT, "--k", "1", "--gamma", "inf"], "--gamma is inf"),
-    "neither k nor mu": (numbers, FIT, "--k and --mu are both missing"),
-    "neither k nor mu for screen": (numbers, ["screen", *FIT[1:]], "--k and --mu are both missing"),
+    "no such ridge of the estimates": (numbers, [*FIT, "--refit-gamma", "x"], "--refit-gamma is 'x', but must be"),
+    "ridge of the estimates zero": (numbers, [*FIT, "--refit-gamma", "0"], "--refit-gamma is 0.0, but must be", "'cv'"),
+    "no such ridge in cv": (numbers, ["cv", *FIT[1:], "--refit-gamma", "x"], "--refit-gamma is 'x', but must be"),
     "gap of one": (numbers, [*FIT, "--k", "1", "--gap", "1"], "--gap is 1.0, but must be a number >= 0 and < 1"),
     "time limit negative": (numbers, [*FIT, "--k", "1", "--time-limit", "-1"], "--time-limit is -1.0, but must be"),
     "node limit negative": (numbers, [*FIT, "--k", "1", "--node-limit", "-1"], "--node-limit is -1, but must be"),

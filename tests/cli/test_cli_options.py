@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass, fields
 from typing import Annotated, ClassVar, get_args
 
@@ -10,15 +11,20 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import safescreen as ss
 from safescreen import cli
+from safescreen.cli.commands.cv import CandidateEstimateOptions, CandidateOptions
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.options import (
     DataOptions,
+    EstimateOptions,
     OutputOptions,
     RangeOptions,
     SearchOptions,
     TermOptions,
 )
+from safescreen.cli.ranges import parse_lists
+from safescreen.defaults import BUDGET, GAMMA, REFIT_GAMMA
 from safescreen.problem.terms import Terms
 from safescreen.search import Settings
 from safescreen.tables import Reading
@@ -92,8 +98,35 @@ def test_every_term_is_an_option(group):
 def test_defaults_are_those_of_the_library():
     assert SearchOptions() == SearchOptions(**vars(Settings()))
     assert DataOptions("data.csv").reading() == Reading()
-    terms = TermOptions(k=1).asdict()
-    assert terms == {name: getattr(Terms(k=1), name) for name in terms}
+
+
+def test_defaults_are_those_of_the_estimators():
+    parameters = ss.L0LogisticRegression().get_params()
+    terms = TermOptions().asdict()
+    assert terms == {name: parameters[name] for name in terms}
+    assert EstimateOptions().ridge == parameters["refit_gamma"]
+    [gamma] = parse_lists(RangeOptions())["gamma"]
+    assert gamma == parameters["gamma"]
+    demo = inspect.signature(cli.app.registered_commands[0].callback).parameters
+    assert (demo["k"].default, demo["gamma"].default) == (BUDGET, parameters["gamma"])
+    assert ss.SafeScreener().gamma == terms["gamma"]
+
+
+@pytest.mark.parametrize("command", ["demo", "fit", "path"])
+def test_help_shows_the_defaults(command):
+    shown = CliRunner().invoke(cli.app, [command, "--help"], env={"COLUMNS": "200"}).output
+    assert re.search(rf"--refit-gamma .*default: {REFIT_GAMMA:g}", shown)
+    assert re.search(rf"--gamma .*default: {GAMMA:g}", shown)
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("same", "same"), ("cv", "cv"), ("30", 30.0), ("1e3", 1000.0)])
+def test_the_ridge_of_the_estimates_is_a_number_or_a_word(typed, meant):
+    assert EstimateOptions(typed).ridge == meant
+
+
+def test_what_cross_validation_is_not_told_the_estimator_decides():
+    assert CandidateOptions().gamma is None
+    assert CandidateEstimateOptions().refit_gamma is None
 
 
 def test_the_words_that_read_a_file_again():

@@ -131,6 +131,47 @@ def test_cv_refuses_what_it_cannot_draw():
         ss.CVDisplay(words).plot()
 
 
+@pytest.mark.parametrize("make", [ss.ConvergenceDisplay, ss.PathDisplay])
+def test_drawn_once_however_often_it_is_asked(make, problem, path):
+    display = make.from_path(path) if make is ss.PathDisplay else make.from_solution(ss.solve(problem))
+    figure, axes, size = display.figure_, np.ravel(display.ax_).size, display.figure_.get_size_inches().tolist()
+    assert display.plot().plot(linewidth=7.0) is display
+    assert plt.get_fignums() == [figure.number]
+    assert display.figure_ is figure
+    assert figure.axes == np.ravel(display.ax_).tolist()
+    assert (len(figure.axes), figure.get_size_inches().tolist()) == (axes, size)
+    assert np.ravel(display.ax_)[0].get_lines()[-1].get_linewidth() == 7.0
+
+
+def test_drawn_again_when_its_figure_is_gone(problem):
+    display = ss.ConvergenceDisplay.from_solution(ss.solve(problem))
+    first = display.figure_
+    plt.close(first)
+    other = plt.figure()
+    assert other.number == first.number
+    display.plot()
+    assert display.figure_ not in (first, other)
+    assert other.axes == []
+    assert len(plt.get_fignums()) == 2
+
+
+def test_axes_of_others_are_not_emptied(problem):
+    _, ax = plt.subplots()
+    display = ss.ConvergenceDisplay.from_solution(ss.solve(problem), ax=ax)
+    display.plot()
+    assert display.ax_ is not ax
+    assert len(ax.get_lines()) == 2
+
+
+def test_a_notebook_shows_one_picture(path):
+    """As IPython does: the object itself, and then every figure that is open."""
+    formatting = pytest.importorskip("IPython.core.formatters")
+    display = ss.PathDisplay.from_path(path).plot()
+    shown, _ = formatting.DisplayFormatter().format(display)
+    assert list(shown) == ["text/plain"]
+    assert len(plt.get_fignums()) == 1
+
+
 def test_without_matplotlib(monkeypatch, problem):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'safescreen\[plot\]'"):

@@ -22,10 +22,11 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import safescreen as ss
 from pages import NASTY, Page, data, solved
+from safescreen.estimation import estimate
 from safescreen.formatting import digits
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.features import deviations
-from safescreen.reporting.content.held_out import HeldOut, evaluated
+from safescreen.reporting.content.held_out import HeldOut, Model, evaluated
 from safescreen.reporting.content.subject import subject_of
 from safescreen.reporting.sections.answer import training_losses
 
@@ -206,7 +207,7 @@ def test_standard_deviations_without_standardisation(storage):
 def test_training_loss(solution):
     X, y = data()
     log_odds = X @ solution.coef + solution.intercept
-    loss, null = training_losses(solution)
+    loss, null = training_losses(solution, Model.of(solution, None))
     assert loss == pytest.approx(log_loss(y == "ill", 1.0 / (1.0 + np.exp(-log_odds))), abs=1e-9)
     share = np.mean(y == "ill")
     assert null == pytest.approx(log_loss(y == "ill", np.full(y.size, share)))
@@ -283,7 +284,7 @@ def test_zero_gap_and_close_calls():
 
 def test_scores_against_scikit_learn(solution):
     X, y = data(seed=3, m=200)
-    held_out = evaluated(solution, (X, y))
+    held_out = evaluated(solution, Model.of(solution, None), (X, y))
     positive, probability = y == "ill", held_out.probability
     assert held_out.log_loss == pytest.approx(log_loss(positive, probability))
     assert held_out.brier == pytest.approx(brier_score_loss(positive, probability))
@@ -329,9 +330,13 @@ def test_held_out_section(solution):
 def test_held_out_forms_agree(solution):
     pd = pytest.importorskip("pandas")
     X, y = data(seed=3)
-    dense = evaluated(solution, (X, y)).log_odds
-    assert evaluated(solution, (sparse.csr_array(X), list(y))).log_odds == pytest.approx(dense)
-    assert evaluated(solution, (pd.DataFrame(X), pd.Series(y))).log_odds == pytest.approx(dense)
+    dense = evaluated(solution, Model.of(solution, None), (X, y)).log_odds
+    assert evaluated(solution, Model.of(solution, None), (sparse.csr_array(X), list(y))).log_odds == pytest.approx(
+        dense
+    )
+    assert evaluated(solution, Model.of(solution, None), (pd.DataFrame(X), pd.Series(y))).log_odds == pytest.approx(
+        dense
+    )
     assert ss.solve(solution.problem).coef == pytest.approx(solution.coef)
 
 
@@ -485,3 +490,69 @@ def test_words_are_about_the_right_subject(path):
 def test_every_term_is_told(solution, page):
     for title, value in solution.problem.terms.facts():
         assert f"{title} {value}" in page.text
+
+
+# -- two ridges --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def two_ridges() -> ss.L0LogisticRegression:
+    return ss.L0LogisticRegression(k=3, gamma=5.0, refit_gamma=80.0).fit(*data())
+
+
+def test_the_model_on_the_page_is_the_estimate(two_ridges):
+    X, y = data(seed=3, m=200)
+    page = Page(ss.report(two_ridges, test=(X, y)))
+    solution, support = two_ridges.solution_, two_ridges.support_
+    spreads = deviations(solution.problem, support)
+    for coefficient, proved in zip(
+        two_ridges.coef_[0, support] * spreads, solution.coef[support] * spreads, strict=True
+    ):
+        assert digits.signed(coefficient) in page.text
+        assert digits.signed(proved) not in page.text
+    assert page.data["effects"] == pytest.approx(two_ridges.coef_[0, support] * spreads, rel=1e-3)
+    held_out = log_loss(y == "ill", two_ridges.predict_proba(X)[:, 1])
+    assert f"Log-loss {digits.nearest(held_out, 4)}" in page.text
+    trained = log_loss(data()[1] == "ill", two_ridges.predict_proba(data()[0])[:, 1])
+    assert f"Training log-loss {digits.nearest(trained, 4)}" in page.text
+
+
+def test_the_page_says_which_ridge_is_which(two_ridges, tmp_path):
+    proof = tmp_path / "proof.npz"
+    solution = ss.solve(two_ridges.solution_.problem, proof=proof)
+    page = Page(ss.report(solution, estimate=estimate(solution, 80.0), proof=proof)).text
+    assert "Chosen at γ = 5: proved that no other choice of features" in page
+    assert "coefficients estimated at γ = 80. The model below is the estimate." in page
+    assert "this choice of features, at γ = 5, is optimal up to" in page
+    assert "The proof is about the choice of features at γ = 5, not about the estimates." in page
+    assert "ridge γ of the estimates 80" in page
+
+
+def test_a_choice_that_is_not_proved_is_said_to_be_one(two_ridges):
+    early = replace(two_ridges.solution_, status="time_limit", lower_bound=0.5 * two_ridges.objective_)
+    page = Page(ss.report(early, estimate=two_ridges.estimate_)).text
+    assert "So none can be better than this choice of features, at γ = 5," in page
+    assert "Chosen at γ = 5: the best choice found, not proved" in page
+
+
+def test_with_one_ridge_nothing_is_said_of_another(solution, page, path):
+    for text in (page.text, Page(ss.report(path)).text):
+        assert "estimated at" not in text
+        assert "estimates" not in text
+    same = ss.report(solution, estimate=estimate(solution, "same"))
+    assert Page(same).text == Page(ss.report(solution)).text
+
+
+def test_a_path_shows_its_estimates(path):
+    weak = replace(path, refit_gamma=80.0)
+    X, y = data(seed=3, m=200)
+    page = Page(ss.report(weak, test=(X, y))).text
+    assert "The proofs are about the choices of features; coefficients and held-out scores are those of" in page
+    log_odds = X @ weak.coefs[:, -1] + weak.intercepts[-1]
+    assert f"Log-loss {digits.nearest(log_loss(y == 'ill', 1.0 / (1.0 + np.exp(-log_odds))), 4)}" in page
+
+
+def test_only_a_solution_needs_an_estimate(two_ridges, path):
+    for result in (two_ridges, path):
+        with pytest.raises(ValueError, match="only a Solution needs one"):
+            ss.report(result, estimate=two_ridges.estimate_)

@@ -190,7 +190,9 @@ def test_numbers_come_back_bit_for_bit(tmp_path_factory, data):
         binary=array(st.booleans(), np.bool_),
         unpenalised=array(MAYBE),
     )
-    selection = Chosen(data.draw(st.floats(1e-300, 1e300)), array(FINITE), data.draw(FINITE), data.draw(st.integers(0, 2**53)))
+    selection = Chosen(
+        data.draw(st.floats(1e-300, 1e300)), array(FINITE), data.draw(FINITE), data.draw(st.integers(0, 2**53))
+    )
     numbers = dict.fromkeys(("objective", "lower_bound", "gap"), 0.5)
     record = Record(
         parameters={"k": 1, "gamma": selection.gamma, "refit_gamma": estimated.gamma},

@@ -215,7 +215,7 @@ def test_warm_start_is_as_good_as_what_it_starts_from():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C reaches a process by other ways there")
-def test_interrupts_and_callbacks(tmp_path):
+def test_interrupts_and_callbacks(tmp_path, keyboard):
     X, y = weak_data()
     problem = plain(X, y, k=4, gamma=200.0)
     path = tmp_path / "proof.npz"

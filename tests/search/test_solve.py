@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import signal
-import sys
 import threading
 
 import numpy as np
@@ -23,8 +23,6 @@ from safescreen.incumbents import polish
 from safescreen.relaxation import restricted_for_search, solve_root
 from safescreen.testing.hard_problems import hard_problem
 from safescreen.testing.reference import brute_force
-
-not_on_windows = pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C reaches a process by other ways there")
 
 STATUSES = {"optimal", "time_limit", "node_limit", "interrupted", "numerical_limit"}
 
@@ -227,7 +225,7 @@ def test_limits_that_are_not_hit(bushy):
     assert solution.status == "optimal"
 
 
-# -- callback, keyboard, progress ------------------------------------------------------------------------
+# -- callback, threads, progress -------------------------------------------------------------------------
 
 
 def test_callback_sees_the_trace(bushy):
@@ -272,49 +270,6 @@ def test_errors_of_a_callback_come_through(endless):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@not_on_windows
-@pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("calls", [1, 3])
-def test_interrupt_from_the_keyboard(endless, calls, n_threads):
-    seen = []
-
-    def callback(moment):
-        seen.append(moment)
-        if len(seen) == calls:
-            signal.raise_signal(signal.SIGINT)
-
-    before = signal.getsignal(signal.SIGINT)
-    solution = ss.solve(endless, callback=callback, n_threads=n_threads, time_limit=60.0)
-    check(endless, solution)
-    assert solution.status == "interrupted"
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-@not_on_windows
-def test_interrupt_while_the_kernel_runs(endless):
-    before = signal.getsignal(signal.SIGINT)
-    kernels.warm_up()
-    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    solution = ss.solve(endless, time_limit=60.0)
-    timer.join()
-    check(endless, solution)
-    assert solution.status == "interrupted"
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-@not_on_windows
-def test_second_interrupt_is_an_exception(endless):
-    def callback(moment):
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        ss.solve(endless, callback=callback, time_limit=60.0)
-    assert signal.getsignal(signal.SIGINT) is before
-
-
 def test_solving_outside_the_main_thread(bushy):
     found = []
     thread = threading.Thread(target=lambda: found.append(ss.solve(bushy)))
@@ -335,15 +290,6 @@ def test_several_searches_at_once(bushy):
     assert all(np.array_equal(solution.coef, found[0].coef) for solution in found)
 
 
-def test_progress_is_silent_in_a_pipe(bushy, capfd):
-    kernels.warm_up()
-    capfd.readouterr()
-    solution = ss.solve(bushy, progress=True)
-    out, err = capfd.readouterr()
-    assert solution.status == "optimal"
-    assert (out, err) == ("", "")
-
-
 def test_progress_on_a_terminal(bushy, monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):
@@ -354,6 +300,28 @@ def test_progress_on_a_terminal(bushy, monkeypatch):
     monkeypatch.setattr("sys.stderr", terminal)
     assert ss.solve(bushy, progress=True).status == "optimal"
     assert terminal.getvalue()
+
+
+def test_searches_and_fits_speak(endless, monkeypatch):
+    kernels.warm_up()
+    monkeypatch.setattr("safescreen.search.progress.FIRST_AFTER", 0.05)
+    monkeypatch.setattr("safescreen.search.progress.THEN_EVERY", 0.05)
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+
+    def heard(moment=None):
+        return re.search(r"safescreen, \d+ s: \d+ features, gap [\d.]+ %", stream.getvalue()) is not None
+
+    ss.solve(endless, time_limit=60.0, progress=True, callback=heard)
+    assert heard()
+    stream.truncate(0)
+    X, y, _ = ss.datasets.make_sparse_logistic(100, 400, 10, 0.5, random_state=0)
+    with pytest.warns(ss.EndedEarlyWarning):
+        ss.L0LogisticRegression(k=20, gamma=1e4, time_limit=60.0, verbose=1, callback=heard).fit(X, y)
+    assert heard()
+    stream.truncate(0)
+    ss.l0_path(endless, k=[19, 20], time_limit=0.5, progress=True)
+    assert "k = 20 (2 of 2): " in stream.getvalue()
 
 
 # -- the same answer on every road -----------------------------------------------------------------------

@@ -54,18 +54,26 @@ def _check_two_classes(data: Prepared) -> None:
     target = f"The target {data.target!r} of {data.table.source}"
     if classes.size < 2:
         raise ValueError(f"{target} has only one class, {classes[0]}, but two are needed.")
-    if classes.size > 2 and data.weights is None:
+    if data.positive is None and classes.size > 2 and data.weights is None:
         shown = ", ".join(str(label) for label in classes[:5]) + (", ..." if classes.size > 5 else "")
-        raise ValueError(f"{target} has {classes.size:,} classes ({shown}), but exactly two are needed.")
+        raise ValueError(
+            f"{target} has {classes.size:,} classes ({shown}), but exactly two are needed: name the one to "
+            "tell from the rest with --positive."
+        )
 
 
-def make_problem(data: Prepared, terms: Mapping[str, Any]) -> ss.Problem:
-    """State the problem, with a budget where there is neither a budget nor a price."""
+def make_problem(data: Prepared, terms: Mapping[str, Any], copies: str = "allow") -> ss.Problem:
+    """State the problem, with a budget where there is neither a budget nor a price.
+
+    By default all columns that are copies of each other may be chosen.
+    """
     stated = {name: terms[name] for name in Terms.names() if name in terms}
     stated["include"] = _features(data, terms["include"])
+    stated["positive_class"] = data.positive
     if stated["k"] is None and stated["mu"] is None:
         stated["k"] = default_budget(len(set(stated["include"])), len(data.encoding.inputs))
-    return ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
+    problem = ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
+    return problem if copies == "allow" else problem.without_copies()
 
 
 def _features(data: Prepared, wanted: Sequence[str]) -> list[int]:
@@ -133,9 +141,10 @@ def read_model(path: Path) -> tuple[Record, Encoding]:
     return record, encoding
 
 
-def reading_of(model: Path, target: str | None) -> Reading:
-    """How a model's training data were read; the target may have another name by now."""
+def reading_of(model: Path, target: str | None, positive: str | None) -> Reading:
+    """How a model's training data were read; the target may have another name by now, and its labels, too."""
     record, encoding = read_model(model)
     if record.encoding is None:
         raise ValueError(f"--model is {model}, but that model was not fitted on the command line.")
-    return encoding.reading if target is None else replace(encoding.reading, target=target)
+    reading = encoding.reading
+    return replace(reading, target=target or reading.target, positive=positive or reading.positive)

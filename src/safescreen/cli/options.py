@@ -53,6 +53,10 @@ class DataOptions:
         _column("--target", "-t", help="Column with the two labels, by name or index (0 is the first, -1 the last)."),
     ] = None
     exclude: Annotated[list[str] | None, _columns("Columns that are no features, separated by commas.")] = None
+    positive: Annotated[
+        str | None,
+        typer.Option(metavar="LABEL", help="Label to model; by default the larger of two. Others are the rest."),
+    ] = None
     weights: Annotated[str | None, _column(help="Column with sample weights.")] = None
     impute: Annotated[
         str | None,
@@ -71,6 +75,19 @@ class DataOptions:
         typer.Option("--header/--no-header", help="Whether the first row has names; found out by default."),
     ] = None
     test: Annotated[str | None, typer.Option(metavar="DATA", help="Held-out data.")] = None
+    copies: Annotated[
+        str,
+        typer.Option(
+            metavar="one|allow",
+            help="Whether only one of several columns that are copies of each other may be chosen.",
+            autocompletion=lambda: ["one", "allow"],
+        ),
+    ] = "one"
+
+    def __post_init__(self) -> None:
+        """Refuse what is none of the choices before any file is read."""
+        if self.copies not in ("one", "allow"):
+            raise ValueError(f"--copies is {self.copies!r}, but must be 'one' or 'allow'.")
 
     def reading(self) -> Reading:
         """What is said about the columns, checked."""
@@ -81,7 +98,8 @@ class DataOptions:
 
     def repeated(self) -> list[str]:
         """The words that make another command read the same file in the same way."""
-        valued = {"--target": self.target, "--weights": self.weights, "--impute": self.impute}
+        valued = {"--target": self.target, "--positive": self.positive, "--weights": self.weights}
+        valued |= {"--impute": self.impute}
         words = [word for name, value in valued.items() if value is not None for word in (name, value)]
         words += [word for names in self.exclude or () for word in ("--exclude", names)]
         flags = {"--one-hot": self.one_hot, "--drop-missing": self.drop_missing}

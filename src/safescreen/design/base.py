@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.design.columns import Columns, Compressed
+from safescreen.design.copies import agree, find_copies, tolerances
 from safescreen.design.memory import CHUNK_ENTRIES, SAFE_SQUARES, SMALL_ENTRIES, slices
 from safescreen.rounding import NORM_SLACK, UNIT
 from safescreen.tuning import DENSE_BYTES, VIRTUAL_BYTES
@@ -163,6 +164,31 @@ class Design(ABC):
             scales=self.scales[indices],
             error=np.maximum(self.error[indices], self.block_error[indices]),
         )
+
+    @cached_property
+    def copies(self) -> tuple[IndexArray, ...]:
+        """Groups of columns that are copies of one another; once standardised, also those of other scale and offset."""
+        return find_copies(self)
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """The type in which the raw matrix is held."""
+
+    def same_columns(self, first: IndexArray, second: IndexArray) -> BoolArray:
+        """Whether each of these columns is a copy of its partner, entry by entry, a few at a time."""
+        same = np.zeros(first.size, dtype=np.bool_)
+        for piece in slices(first.size, 4 * CHUNK_ENTRIES // self.shape[0]):
+            same[piece] = self._same_block(first[piece], second[piece])
+        return same
+
+    def _same_block(self, first: IndexArray, second: IndexArray) -> BoolArray:
+        one, other = self.columns(first), self.columns(second)
+        if not self.standardize:
+            return np.asarray((one == other).all(axis=0))
+        sign = np.where(np.einsum("ij,ij->j", one, other) < 0.0, -1.0, 1.0)
+        tolerance = np.maximum(tolerances(self)[first], tolerances(self)[second])
+        return np.asarray(agree(one, sign * other, tolerance).all(axis=0))
 
     def _compressed(self, indices: IndexArray) -> Compressed | None:
         """These raw columns in compressed form, or None where they are stored dense anyway."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,11 @@ class DenseDesign(Design):
         self._X = X
         self._by_columns = abs(X.strides[0]) < abs(X.strides[1])
         self._ready_for_blas = X.dtype == np.float64 and (X.flags.c_contiguous or X.flags.f_contiguous)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type in which the raw matrix is held."""
+        return self._X.dtype
 
     def _canonical_parts(self) -> Iterator[AnyArray]:
         """Float64 entries row by row, without negative zeros."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,8 +12,19 @@ from scipy import sparse
 from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from safescreen.design.base import Design
 from safescreen.design.columns import Compressed
+from safescreen.design.copies import agree, tolerances
 from safescreen.design.memory import CHUNK_ENTRIES, NOISY_SHARE, SAFE_SQUARES, slices, zeros
 from safescreen.rounding import NORM_SLACK, UNIT
+
+
+class _Pairs(NamedTuple):
+    """Pairs of columns that store the same rows, and what they store there."""
+
+    first: IndexArray
+    second: IndexArray
+    owner: IndexArray  # the pair to which each entry belongs
+    values: AnyArray
+    others: AnyArray
 
 
 class SparseDesign(Design):
@@ -24,6 +35,45 @@ class SparseDesign(Design):
     def __init__(self, X: Any, weights: FloatArray, standardize: bool = False) -> None:
         super().__init__((X.shape[0], X.shape[1]), weights, standardize)
         self._transposed = canonical_csc(X).T  # CSR: one row per feature
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type in which the raw matrix is held."""
+        dtype: np.dtype[Any] = self._transposed.dtype
+        return dtype
+
+    def same_columns(self, first: IndexArray, second: IndexArray) -> BoolArray:
+        """Whether each of these columns is a copy of its partner; those with entries in other rows are made dense."""
+        stored = np.diff(self._transposed.indptr)
+        same = np.zeros(first.size, dtype=np.bool_)
+        odd = stored[first] != stored[second]
+        alike = np.flatnonzero(~odd)
+        chunk = np.cumsum(stored[first[alike]]) // (8 * CHUNK_ENTRIES)
+        for pairs in np.split(alike, np.flatnonzero(np.diff(chunk)) + 1):
+            one, other = self._transposed[first[pairs]], self._transposed[second[pairs]]
+            owner = np.repeat(np.arange(pairs.size), np.diff(one.indptr))
+            odd[pairs] = np.bincount(owner[one.indices != other.indices], minlength=pairs.size) > 0
+            same[pairs] = self._same_entries(_Pairs(first[pairs], second[pairs], owner, one.data, other.data))
+        same[odd] = super().same_columns(first[odd], second[odd])
+        return same
+
+    def _same_entries(self, pairs: _Pairs) -> BoolArray:
+        """Whether columns that store the same rows are copies: by what they store, and by zero."""
+        first, second, owner, values, others = pairs
+        size = first.size
+        if not self.standardize:
+            return np.asarray(np.bincount(owner[values != others], minlength=size) == 0)
+        (zero, one), (other_zero, other) = (
+            (-self.means[j] / self.scales[j], (raw - self.means[j][owner]) / self.scales[j][owner])
+            for j, raw in ((first, values), (second, others))
+        )
+        absent = self.shape[0] - np.bincount(owner, minlength=size)
+        product = np.bincount(owner, one * other, minlength=size) + absent * zero * other_zero
+        sign = np.where(product < 0.0, -1.0, 1.0)
+        tolerance = np.maximum(tolerances(self)[first], tolerances(self)[second])
+        wrong = ~agree(one, sign[owner] * other, tolerance[owner])
+        fits = (absent == 0) | agree(zero, sign * other_zero, tolerance)
+        return np.asarray(fits & (np.bincount(owner[wrong], minlength=size) == 0))
 
     def _canonical_parts(self) -> Iterator[AnyArray]:
         """Column starts, row indices and float64 values by columns, without explicit zeros."""

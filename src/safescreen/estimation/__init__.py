@@ -4,6 +4,6 @@ The ridge of the choice is strong, because that is where choices can be proved; 
 predict well. Here the chosen features get their coefficients at a ridge of their own.
 """
 
-from safescreen.estimation.estimate import Estimate, check_refit_gamma, estimate, refit
+from safescreen.estimation.estimate import Estimate, Model, check_refit_gamma, estimate, models_at, refit
 
-__all__ = ["Estimate", "check_refit_gamma", "estimate", "refit"]
+__all__ = ["Estimate", "Model", "check_refit_gamma", "estimate", "models_at", "refit"]

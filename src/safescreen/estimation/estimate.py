@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,13 @@ RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 """What ``"cv"`` tries, beside the ridge of the choice and ``2 n_samples``, scikit-learn's default; only weaker ones."""
 
 N_FOLDS = 5
+
+
+class Model(NamedTuple):
+    """Coefficients of the chosen features and intercept, in the units of the data."""
+
+    coefficients: FloatArray
+    intercept: float
 
 
 @dataclass(frozen=True)
@@ -104,10 +111,7 @@ def estimate(solution: Solution, refit_gamma: float | str) -> Estimate:
     problem, support = solution.problem, solution.support
     rows = chosen_rows(problem, support)
     start = _as_fit(solution)
-    if refit_gamma == "cv":
-        gamma = choose_ridge(rows, problem.fit_intercept, ridges_from(problem.gamma, problem.n_samples))
-    else:
-        gamma = problem.gamma if isinstance(refit_gamma, str) else refit_gamma
+    gamma = _ridge(rows, problem, refit_gamma)
     fit = start if gamma == problem.gamma else fit_ridge(rows, gamma, problem.fit_intercept, start)
     coefficients, intercept = _in_data_units(problem, support, fit)
     if fit is start:
@@ -128,11 +132,27 @@ def estimate(solution: Solution, refit_gamma: float | str) -> Estimate:
 def refit(problem: Problem, support: IndexArray, refit_gamma: float | str) -> FloatArray:
     """Coefficients of any features in the units of the data, without what is needed to read them: many times over."""
     rows = chosen_rows(problem, support)
-    if refit_gamma == "cv":
-        gamma = choose_ridge(rows, problem.fit_intercept, ridges_from(problem.gamma, problem.n_samples))
-    else:
-        gamma = problem.gamma if isinstance(refit_gamma, str) else refit_gamma
+    gamma = _ridge(rows, problem, refit_gamma)
     return _in_data_units(problem, support, fit_ridge(rows, gamma, problem.fit_intercept))[0]
+
+
+def models_at(solution: Solution, refit_gammas: Sequence[float | str]) -> list[Model]:
+    """The chosen features' coefficients at each of several ridges, without what is needed to read them."""
+    problem, support = solution.problem, solution.support
+    rows = chosen_rows(problem, support)
+    ridges = [_ridge(rows, problem, refit_gamma) for refit_gamma in refit_gammas]
+    fits: dict[float, Fit] = {problem.gamma: _as_fit(solution)}
+    fit = fits[problem.gamma]
+    for ridge in sorted(set(ridges) - {problem.gamma}):
+        fit = fits[ridge] = fit_ridge(rows, ridge, problem.fit_intercept, fit)
+    return [Model(*_in_data_units(problem, support, fits[ridge])) for ridge in ridges]
+
+
+def _ridge(rows: Rows, problem: Problem, refit_gamma: float | str) -> float:
+    """The ridge meant."""
+    if refit_gamma == "cv":
+        return choose_ridge(rows, problem.fit_intercept, ridges_from(problem.gamma, problem.n_samples))
+    return problem.gamma if isinstance(refit_gamma, str) else refit_gamma
 
 
 def chosen_rows(problem: Problem, support: IndexArray) -> Rows:

@@ -12,11 +12,11 @@ _PLAIN_GAP = 1e-4
 
 def which_is_which(solution: Solution, refit_gamma: float) -> str:
     """What the proof is about, and at which ridge the coefficients were estimated."""
-    gap = percent_above(max(solution.gap, _PLAIN_GAP))
+    gap = "0.01\u00a0%" if solution.gap <= _PLAIN_GAP else percent_above(solution.gap)
     if solution.status == Status.OPTIMAL:
-        proved = f"proved, no other choice of features has an objective lower by more than {gap}"
+        proved = f"proved that no other choice of features has an objective lower by more than {gap}"
     else:
-        proved = f"the best choice found, not proved, another one may have an objective lower by up to {gap}"
+        proved = f"the best choice found, not proved (another one may have an objective lower by up to {gap})"
     gamma = solution.problem.gamma
     if refit_gamma == gamma:
         return f"Chosen and estimated at γ = {gamma:g}: {proved}."

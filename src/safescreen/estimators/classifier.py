@@ -22,12 +22,15 @@ from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.defaults import GAMMA, REFIT_GAMMA
 from safescreen.estimation import Estimate, check_refit_gamma, estimate
 from safescreen.estimators.cautions import warn_of_one_class, warn_of_scales
+from safescreen.estimators.copies import groups_of, settle_copies, warn_of_copies
+from safescreen.estimators.labels import adopt_classes, is_second, true_labels
 from safescreen.estimators.readable import Readable
 from safescreen.estimators.selection import Selection
 from safescreen.estimators.shared import make_problem, mask
 from safescreen.prediction import linear_predictor, probabilities
 from safescreen.problem.terms import Features
 from safescreen.search import solve
+from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.solution import Moment, Solution
 from safescreen.status import Status
 
@@ -66,10 +69,18 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         Whether to centre the features and scale them to unit variance inside the problem, so that the ridge treats
         them alike. Coefficients are reported in the units of the data all the same.
     class_weight : dict or "balanced", optional
-        Factors on the weights of each class's samples; ``"balanced"`` gives both classes the same total weight.
+        Factors on the weights of each class's samples; ``"balanced"`` gives both classes the same total weight. With
+        three or more labels the keys are the two classes that are modelled, as in `classes_`.
+    positive_class : label, optional
+        The label whose log-odds `coef_` and `intercept_` describe; by default the larger of two. With three or more
+        labels it is needed, and all others together are the negative class.
     include, exclude : feature or iterable of features, optional
         Features decided beforehand, by index or by column name. Included features pay their price and count in the
         budget whatever their coefficient.
+    copies : {"one", "allow"}
+        Whether only one of several columns that are copies of one another may be chosen: the first, unless `include`
+        or `exclude` say otherwise. Copies are columns of other scale and offset as well, without `standardize` only
+        equal ones. A `CopiesWarning` tells if a chosen feature has copies.
     rel_gap : float, default 1e-4
         Stop once ``(objective_ - lower_bound_) / objective_`` is at most this.
     time_limit : float, optional
@@ -88,7 +99,7 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
     callback : callable, optional
         Called with the state of the search a few dozen times a second; returning True ends it. See `solve`.
     verbose : int, default 0
-        Whether to show a status line on standard error.
+        Whether to show on standard error where the search stands, as `solve` does with ``progress=True``.
 
     Attributes
     ----------
@@ -101,9 +112,15 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
     estimate_ : Estimate
         The estimates with what is needed to read them: the ridge used, means, deviations, shrinkage.
     classes_ : ndarray of shape (2,)
-        The labels; the second one is the positive class.
+        The labels, sorted. With three or more labels in `fit` they are the positive one and ``"not "`` with its name,
+        or False and True if labels are no strings.
+    positive_class_ : label
+        The one of `classes_` whose log-odds `coef_` and `intercept_` describe.
     support_ : ndarray of int
         Indices of the chosen features, sorted.
+    copies_ : list of ndarray of int
+        Groups of features that are copies of one another, in each the one first that stands for the others. Of a loaded
+        model only those with a chosen feature.
     objective_ : float
         Objective of the choice (of ``selection_``, at `gamma`), rounded up.
     lower_bound_ : float
@@ -129,7 +146,10 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
 
     Notes
     -----
-    Two classes are supported; for more, wrap the estimator in `sklearn.multiclass.OneVsRestClassifier`.
+    Two classes are modelled. With more labels, `positive_class` names the one to tell from the rest, and
+    `sklearn.multiclass.OneVsRestClassifier` does so with each in turn.
+
+    Ctrl-C in `fit` raises ``KeyboardInterrupt``, so that loops and grid searches stop; `solve` returns the best model.
 
     Examples
     --------
@@ -151,8 +171,10 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
+        positive_class: Any = None,
         include: Features = (),
         exclude: Features = (),
+        copies: str = "one",
         rel_gap: float = 1e-4,
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -170,8 +192,10 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
+        self.positive_class = positive_class
         self.include = include
         self.exclude = exclude
+        self.copies = copies
         self.rel_gap = rel_gap
         self.time_limit = time_limit
         self.node_limit = node_limit
@@ -190,7 +214,7 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
             Training data.
         y : array-like of shape (n_samples,)
-            Any two labels.
+            Two labels of any kind, or more with `positive_class`.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; a row of weight zero counts as absent.
 
@@ -200,24 +224,26 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
             The fitted estimator.
         """
         check_refit_gamma(self.refit_gamma)
-        problem = make_problem(self, X, y, sample_weight)
+        problem = settle_copies(self.copies, make_problem(self, X, y, sample_weight))
         warn_of_scales(problem, stacklevel=2)
-        solution = solve(
-            problem,
-            **{name: getattr(self, name) for name in SEARCH},
-            warm_start=self._previous_coef(problem.n_features),
-            progress=bool(self.verbose),
-            proof=self.proof,
-            callback=self.callback,
-        )
+        with raising_interrupts():
+            solution = solve(
+                problem,
+                **{name: getattr(self, name) for name in SEARCH},
+                warm_start=self._previous_coef(problem.n_features),
+                progress=bool(self.verbose),
+                proof=self.proof,
+                callback=self.callback,
+            )
         if solution.status != Status.OPTIMAL:
             warnings.warn(_shortfall(solution, self.rel_gap), EndedEarlyWarning, stacklevel=2)
+        warn_of_copies(self.copies, solution, stacklevel=2)
         self._adopt(solution)
         warn_of_one_class(solution, self.estimate_, stacklevel=2)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Log-odds of the positive class, ``classes_[1]``.
+        """Log-odds of ``classes_[1]``, as scikit-learn has it, whichever class is positive.
 
         Parameters
         ----------
@@ -231,7 +257,8 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        return linear_predictor(X, self.coef_[0], float(self.intercept_[0]))
+        log_odds = linear_predictor(X, self.coef_[0], float(self.intercept_[0]))
+        return log_odds if is_second(self) else -log_odds
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The more probable label of each sample.
@@ -244,10 +271,10 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels as given to `fit`.
+            Labels out of ``classes_``.
         """
-        positive = self.decision_function(X) > 0.0
-        return np.asarray(self.classes_[positive.astype(np.intp)])
+        second = self.decision_function(X) > 0.0
+        return np.asarray(self.classes_[second.astype(np.intp)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of both classes, in the order of ``classes_``.
@@ -280,6 +307,26 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         log_odds = self.decision_function(X)
         return -np.column_stack((np.logaddexp(0.0, log_odds), np.logaddexp(0.0, -log_odds)))
 
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Share of labels predicted correctly.
+
+        Parameters
+        ----------
+        X : array-like, SciPy sparse matrix, or frame, of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their labels, as given to `fit`.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
+        check_is_fitted(self)
+        return float(super().score(X, true_labels(self, y), sample_weight))
+
     def get_support(self, indices: bool = False) -> BoolArray | IndexArray:
         """The chosen features.
 
@@ -307,11 +354,12 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
     def _adopt(self, solution: Solution) -> Self:
         """Estimate on a solution's features, and show both as scikit-learn's attributes."""
         estimates = estimate(solution, self.refit_gamma)
-        self.classes_ = solution.problem.classes
+        adopt_classes(self, solution.problem)
         self.coef_ = estimates.coef(solution.problem.n_features)[None, :]
         self.intercept_ = np.array([estimates.intercept])
         self.estimate_: Estimate = estimates
         self.selection_ = Selection.of(solution)
+        self.copies_ = groups_of(solution)
         self.support_ = np.array(solution.support)
         self.objective_ = solution.objective
         self.lower_bound_ = solution.lower_bound

@@ -1,69 +1,91 @@
-"""Cross-validated choice of budget or price and ridge, with a proof for the final model.
+"""Cross-validated choice of size and ridges within a total time, with a proof for the final model.
 
-Inside a fold all candidates share one design, and each starts from the model of a neighbour; the folds are
-independent tasks for joblib.
+The folds are independent tasks for joblib. Their searches go only as far as scores need; what is left of the time goes
+to the proof of the final choice.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
+from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import RepeatedStratifiedKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
-from safescreen.arrays import FloatArray, IndexArray
-from safescreen.defaults import BUDGET, GAMMA, REFIT_GAMMA
+from safescreen.defaults import GAMMAS, REFIT_GAMMAS, TOTAL_TIME
+from safescreen.estimators.candidates import CHOSEN, Candidates, make_candidates
+from safescreen.estimators.choosing import at_edges, choose, tabulate
 from safescreen.estimators.classifier import SEARCH, EndedEarlyWarning, L0LogisticRegression
-from safescreen.estimators.shared import check_binary, make_problem
-from safescreen.path import checked_values, is_sequence, solve_along
-from safescreen.prediction import log_loss
-from safescreen.problem.terms import Features, Terms
-from safescreen.problem.validation import (
-    check_budget,
-    check_features,
-    check_gamma,
-    check_price,
-    check_target,
-    check_weights,
+from safescreen.estimators.clock import Clock
+from safescreen.estimators.copies import superfluous_copies
+from safescreen.estimators.criteria import check_criterion, score_by_criterion
+from safescreen.estimators.folds import (
+    Data,
+    Fold,
+    Job,
+    PartMaker,
+    Scorer,
+    Split,
+    plain_rows,
+    run_fold,
 )
-from safescreen.search import Settings, Solution
-from safescreen.status import Status
+from safescreen.estimators.labels import two_labels
+from safescreen.estimators.shared import check_binary, make_problem
+from safescreen.problem.terms import Features, Terms
+from safescreen.problem.validation import check_features, check_target, check_weights
+from safescreen.search import Solution, compile_now
+from safescreen.search.interrupts import raising_interrupts
+from safescreen.search.progress import Progress
+from safescreen.search.settings import Settings
 
 Values = Sequence[Any] | npt.NDArray[Any]
-Scorer = Callable[..., float]
-PartMaker = Callable[[Any, IndexArray, IndexArray], tuple[Any, Any]]
-
-_CHOSEN = ("k", "mu", "gamma")
-"""What a grid may vary."""
 
 _SHARED = (
-    *(name for name in Terms.names() if name not in _CHOSEN),
-    "refit_gamma",
+    *(name for name in Terms.names() if name not in CHOSEN),
     "class_weight",
-    *SEARCH,
-    "verbose",
+    "positive_class",
+    "copies",
+    *(name for name in SEARCH if name != "time_limit"),
 )
 """What holds for all candidates."""
 
+_FOLDS = 5
+_REPEATS = ((200, 4), (1000, 2))
+"""Up to how many samples the folds are drawn how often: scores of few samples are noisy, and their fits quick."""
 
-def _plain_rows(X: Any, train: IndexArray, test: IndexArray) -> tuple[Any, Any]:
-    """A fold's training and test part, as they are."""
-    return X[train], X[test]
+_SHARE_OF_FOLDS = 0.6
+"""Of the total time; what the folds do not need goes to the final model."""
+
+_SHARE_OF_PATH = 0.8
+"""Of the total time, where a criterion chooses: its path is exact already, so that the final model needs little."""
+
+_AFTER_INTERRUPT = 1.0
+"""Seconds for a model of what is finished, after Ctrl-C."""
+
+
+class GridEdgeWarning(UserWarning):
+    """The best candidate lies at the edge of what was tried, so that there may be better ones beyond it."""
 
 
 class L0LogisticRegressionCV(L0LogisticRegression):
-    """Logistic regression with the provably best features, their number or price and the ridge cross-validated.
+    """A good small model with nothing to set: size and ridges by cross-validation, the final choice proved.
+
+    Every budget (or price) is tried with every ridge of the choice and every ridge of the estimates. The best
+    combination is then solved on all data, and what is left of the time goes to its proof. See
+    :class:`L0LogisticRegression` for the two ridges.
 
     Parameters
     ----------
@@ -71,16 +93,30 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         Budgets to try.
     mu : float or sequence of float, optional
         Prices to try. At most one of `k` and `mu` is a sequence; the other one, if given, holds for all candidates.
-        With neither, the budgets ``1, ..., min(10, n_features)`` are tried, from the number of included features on.
-    gamma : float or sequence of float, default 1.0
-        Ridge parameters to try, each together with each budget or price.
+        With neither, budgets from 1 (or the number of included features) to 20 are tried, coarser above 6.
+    gamma : float or sequence of float, default (3.0, 10.0)
+        Ridges of the choice to try, each together with each budget or price.
+    refit_gamma : float, "same", "cv" or sequence of these, default ("same", 10.0, ..., 3000.0)
+        Ridges of the estimates to try. They cost next to nothing.
     cv : int, cross-validation generator or iterable, optional
-        As in scikit-learn; by default five stratified folds.
+        As in scikit-learn; by default five stratified folds, drawn four times with up to 200 samples and twice with up
+        to 1,000, since the scores of few samples are noisy.
     scoring : str or callable, optional
         As in scikit-learn, larger is better; by default the negative log-loss.
+    criterion : {"bic", "ebic", "gic"}, optional
+        Choose by an information criterion on all data instead of folds: seconds instead of a minute. Coefficients are
+        then estimated with ``refit_gamma="cv"`` unless something else is given.
     one_standard_error : bool, default False
         Whether to choose the smallest budget (or largest price, then the smallest `gamma`) whose mean score is within
         one standard error of the best, instead of the best.
+    time_limit : float, optional, default 60.0
+        Seconds for everything, the final model included, compilation excluded. Folds get at most 60 % of it, and the
+        final model whatever they leave. What is not done by then is left out, and said in an `EndedEarlyWarning`. None
+        is no limit.
+    fold_gap : float, default 0.01
+        Gap of the searches inside the folds: scores need no more.
+    rel_gap : float, default 1e-4
+        Gap of the final model.
     refit : bool, default True
         Whether to fit the chosen candidate to all data. Without it there is nothing to predict with until `adopt`
         is given a solution.
@@ -94,23 +130,29 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         values that fill gaps. It goes to other processes, so it must be picklable where `n_jobs` uses some.
     proof : str or path-like, optional
         Where to write a proof of the final model, the refit.
-    fit_intercept, standardize, class_weight, include, exclude, rel_gap, time_limit, node_limit, screening, n_threads, \
-verbose
-        As for :class:`L0LogisticRegression`; limits are per fit.
+    fit_intercept, standardize, class_weight, positive_class, include, exclude, copies, node_limit, \
+screening, n_threads
+        As for :class:`L0LogisticRegression`; `node_limit` is per search.
+    verbose : int, default 0
+        Whether to say on standard error how many fits are done and how long the rest may take.
 
     Attributes
     ----------
     cv_results_ : dict of ndarrays
         As from scikit-learn's ``GridSearchCV``: ``params``, ``param_k`` or ``param_mu``, ``param_gamma``,
-        ``split{i}_test_score``, ``mean_test_score``, ``std_test_score``, ``rank_test_score``, ``mean_fit_time``,
-        ``std_fit_time``, and ``max_gap``, the largest gap left in any fold.
+        ``param_refit_gamma``, ``split{i}_test_score``, ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
+        ``mean_fit_time``, ``std_fit_time``, and ``mean_n_features`` and ``max_gap``, the largest gap left in any fold.
+        With a `criterion` its values are ``criterion``, and there are no splits.
     best_index_, best_params_, best_score_ : int, dict, float
         The chosen candidate and its mean score.
+    edges_ : list of str
+        What lies at the edge of the values tried, so that there may be better ones beyond; said in a `GridEdgeWarning`.
     best_estimator_ : L0LogisticRegression
         The chosen candidate fitted to all data, with its proof; only with `refit`.
     n_splits_ : int
-        Number of folds.
-    coef_, intercept_, classes_, support_, objective_, lower_bound_, gap_, status_, n_iter_, solution_
+        Number of folds finished; 0 with a `criterion`.
+    coef_, intercept_, selection_, estimate_, classes_, positive_class_, copies_, support_, objective_, lower_bound_, \
+gap_, status_, n_iter_, solution_
         Of ``best_estimator_``; see :class:`L0LogisticRegression`.
     n_features_in_ : int
         Number of features seen in `fit`.
@@ -142,21 +184,25 @@ verbose
         *,
         k: int | Values | None = None,
         mu: float | Values | None = None,
-        gamma: float | Values = GAMMA,
-        refit_gamma: float | str = REFIT_GAMMA,
+        gamma: float | Values = GAMMAS,
+        refit_gamma: float | str | Values = REFIT_GAMMAS,
         cv: Any = None,
         scoring: str | Scorer | None = None,
+        criterion: str | None = None,
         one_standard_error: bool = False,
+        time_limit: float | None = TOTAL_TIME,
+        fold_gap: float = 1e-2,
         refit: bool = True,
         n_jobs: int | None = None,
         make_parts: PartMaker | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
+        positive_class: Any = None,
         include: Features = (),
         exclude: Features = (),
+        copies: str = "one",
         rel_gap: float = 1e-4,
-        time_limit: float | None = None,
         node_limit: int | None = None,
         screening: str = "nodes",
         n_threads: int = 1,
@@ -166,20 +212,24 @@ verbose
         self.k = k  # type: ignore[assignment]
         self.mu = mu  # type: ignore[assignment]
         self.gamma = gamma  # type: ignore[assignment]
-        self.refit_gamma = refit_gamma
+        self.refit_gamma = refit_gamma  # type: ignore[assignment]
         self.cv = cv
         self.scoring = scoring
+        self.criterion = criterion
         self.one_standard_error = one_standard_error
+        self.time_limit = time_limit
+        self.fold_gap = fold_gap
         self.refit = refit
         self.n_jobs = n_jobs
         self.make_parts = make_parts
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
+        self.positive_class = positive_class
         self.include = include
         self.exclude = exclude
+        self.copies = copies
         self.rel_gap = rel_gap
-        self.time_limit = time_limit
         self.node_limit = node_limit
         self.screening = screening
         self.n_threads = n_threads
@@ -196,7 +246,7 @@ verbose
         X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
             Training data.
         y : array-like of shape (n_samples,)
-            Any two labels.
+            Two labels of any kind, or more with `positive_class`.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights, used for fitting and for scoring.
         groups : array-like of shape (n_samples,), optional
@@ -206,25 +256,148 @@ verbose
         -------
         L0LogisticRegressionCV
             The fitted estimator.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C. What was finished is kept: ``cv_results_`` of the folds that are done, and, if there are any,
+            a model of the best candidate so far.
         """
-        self._check_proof()
+        self._check()
+        job, splits = self._prepare(X, y, sample_weight, groups)
+        compile_now()
+        clock = Clock(self.time_limit)
+        finished: list[Fold] = []
+        try:
+            with raising_interrupts():
+                if check_criterion(self.criterion) is not None:
+                    return self._fit_by_criterion(job, X, y, sample_weight, clock)
+                self._run(job, splits, clock, finished)
+                self._record(job.candidates, finished, len(splits))
+                if self.refit:
+                    self._finish(X, y, sample_weight, clock.remaining)
+        except KeyboardInterrupt:
+            self._keep(job.candidates, finished, len(splits), (X, y, sample_weight))
+            raise
+        return self
+
+    def _check(self) -> None:
+        """Refuse what makes no sense before anything is searched."""
+        check_criterion(self.criterion)
+        Settings(self.rel_gap, self.time_limit, self.node_limit, self.screening, self.n_threads).checked()
+        Settings(rel_gap=self.fold_gap).checked()
+        if self.criterion is not None and self.scoring is not None:
+            raise ValueError(
+                f"criterion is {self.criterion!r} and scoring is {self.scoring!r}, but an information criterion takes "
+                "the place of a score: give one of them."
+            )
+        if self.proof is None:
+            return
+        check_target("proof", self.proof)
+        if not self.refit:
+            raise ValueError(f"proof is {str(self.proof)!r}, but refit is False, so that there is no model to prove.")
+
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, groups: npt.ArrayLike | None
+    ) -> tuple[Job, list[Split]]:
+        """Everything the folds need, checked."""
         matrix, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         weights = check_weights(sample_weight, matrix.shape[0])
-        check_binary(labels, weights)
+        check_binary(labels, weights, self.positive_class)
+        labels, positive_class = two_labels(labels, weights, self.positive_class)
         decided = self._decided(matrix.shape[1])
-        grid = _make_grid(self.k, self.mu, self.gamma, matrix.shape[1], len(decided["include"]))
-        template = L0LogisticRegression(**grid.fixed, **{name: getattr(self, name) for name in _SHARED})
-        self._template = clone(template)
-        template.set_params(**decided)
-        splits = list(check_cv(self.cv, labels, classifier=True).split(matrix, labels, groups))
-        scorer = _log_loss_scorer if self.scoring is None else get_scorer(self.scoring)
-        data = _Data(matrix, labels, None if sample_weight is None else weights)
-        make_parts = _plain_rows if self.make_parts is None else self.make_parts
-        tasks = (delayed(_run_fold)(template, grid, data, split, make_parts, scorer) for split in splits)
-        self._record(grid, Parallel(n_jobs=self.n_jobs)(tasks))
+        candidates = make_candidates(
+            self.k, self.mu, self.gamma, self.refit_gamma,
+            n_features=matrix.shape[1], n_required=len(decided["include"]),
+        )  # fmt: skip
+        shared = {name: getattr(self, name) for name in _SHARED}
+        self._template = L0LogisticRegression(**candidates.fixed, **shared, verbose=self.verbose)
+        template = clone(self._template).set_params(
+            **decided, positive_class=positive_class, copies="allow", rel_gap=self.fold_gap, verbose=0
+        )
+        state = partial(make_problem, clone(template), matrix, labels, sample_weight)
+        template.set_params(exclude=[*decided["exclude"], *superfluous_copies(self.copies, state)])
+        data = Data(matrix, labels, None if sample_weight is None else weights)
+        make_parts = plain_rows if self.make_parts is None else self.make_parts
+        scorer: Scorer | None = None if self.scoring is None else get_scorer(self.scoring)
+        return Job(template, candidates, data, make_parts, scorer), list(self._splits(data, groups))
+
+    def _splits(self, data: Data, groups: npt.ArrayLike | None) -> Iterator[Split]:
+        """The folds: the user's, or five stratified ones, drawn several times where samples are few."""
+        splitter = check_cv(self.cv, data.y, classifier=True)
+        if self.cv is None:
+            repeats = next((times for most, times in _REPEATS if len(data.y) <= most), 1)
+            splitter = RepeatedStratifiedKFold(n_splits=_FOLDS, n_repeats=repeats, random_state=0)
+        yield from splitter.split(data.X, data.y, groups)
+
+    def _run(self, job: Job, splits: list[Split], clock: Clock, finished: list[Fold]) -> None:
+        """Run the folds, as many as there is time for; `finished` has them even after Ctrl-C."""
+        lazy = get_active_backend()[0].supports_return_generator
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator" if lazy else "list", pre_dispatch="n_jobs")
+        with Progress(bool(self.verbose), "cross-validating") as progress:
+            for fold in parallel(self._tasks(job, splits, clock)):
+                finished.append(fold)
+                progress.say(_standing(finished, len(splits), clock))
+
+    def _tasks(self, job: Job, splits: list[Split], clock: Clock) -> Iterator[Any]:
+        """One task per fold, each with its share of the time that is left when it is handed out."""
+        workers = max(effective_n_jobs(self.n_jobs), 1)
+        for done, split in enumerate(splits):
+            left = clock.until(_SHARE_OF_FOLDS)
+            if left is not None and left <= 0.0 and done > 0:
+                return
+            rounds = math.ceil((len(splits) - done) / workers)
+            yield delayed(run_fold)(job, split, None if left is None else left / rounds)
+
+    def _record(self, candidates: Candidates, folds: list[Fold], planned: int) -> None:
+        """Collect the folds' scores and choose a candidate."""
+        self.n_splits_ = len(folds)
+        self.cv_results_ = tabulate(candidates, folds)
+        self._choose(candidates, choose(candidates, folds, self.fold_gap, self.one_standard_error))
+        short = np.array([fold.gaps for fold in folds])[:, :: len(candidates.refits)] > self.fold_gap
+        if len(folds) < planned or short.any():
+            warnings.warn(_undone(len(folds), planned, short, self), EndedEarlyWarning, stacklevel=3)
+
+    def _choose(self, candidates: Candidates, best: int) -> None:
+        """Take a candidate, and say so if it lies at the edge of what was tried."""
+        self.best_index_ = best
+        self.best_params_ = candidates.params[best]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+        self.edges_ = at_edges(candidates, self.best_params_, self.n_features_in_)
+        if self.edges_:
+            warnings.warn(
+                f"The choice lies at the edge of the grid: {'; '.join(self.edges_)}.", GridEdgeWarning, stacklevel=4
+            )
+
+    def _finish(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, seconds: float | None) -> None:
+        """Fit the chosen candidate to all data in the time that is left."""
+        limit = None if seconds is None else round(seconds, 3)
+        self.best_estimator_ = self._best().set_params(proof=self.proof, time_limit=limit)
+        self._adopt_model(self.best_estimator_.fit(X, y, sample_weight))
+
+    def _keep(self, candidates: Candidates, finished: list[Fold], planned: int, data: tuple[Any, Any, Any]) -> None:
+        """After Ctrl-C: results of what is finished, and a model of the best candidate so far."""
+        if not finished:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # whoever presses Ctrl-C knows
+            self._record(candidates, finished, planned)
+            if self.refit:
+                self._finish(*data, _AFTER_INTERRUPT)
+
+    def _fit_by_criterion(self, job: Job, X: Any, y: Any, sample_weight: npt.ArrayLike | None, clock: Clock) -> Self:
+        """Choose by an information criterion on all data, without folds."""
+        candidates = job.candidates
+        if self._tries_default_refits():  # a criterion always takes the weakest ridge, so folds have to choose that
+            candidates = replace(candidates, refits=["cv"])
+        template = clone(job.template).set_params(rel_gap=self.rel_gap)
+        scored = score_by_criterion(str(self.criterion), job.data, template, candidates, clock.until(_SHARE_OF_PATH))
+        self.n_splits_ = 0
+        self.cv_results_ = {**tabulate(candidates, [scored]), "criterion": -scored.scores}
+        del self.cv_results_["split0_test_score"]
+        self._choose(candidates, int(np.argmax(scored.scores)))
         if self.refit:
-            self.best_estimator_ = self._best().set_params(proof=self.proof)
-            self._adopt(self.best_estimator_.fit(X, y, sample_weight).solution_)
+            self._finish(X, y, sample_weight, clock.remaining)
         return self
 
     def adopt(self, solution: Solution) -> Self:
@@ -246,15 +419,7 @@ verbose
         self.best_estimator_.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             self.best_estimator_.feature_names_in_ = self.feature_names_in_
-        return self._adopt(solution)
-
-    def _check_proof(self) -> None:
-        """Refuse what the refit could not write, before the folds are searched."""
-        if self.proof is None:
-            return
-        check_target("proof", self.proof)
-        if not self.refit:
-            raise ValueError(f"proof is {str(self.proof)!r}, but refit is False, so that there is no model to prove.")
+        return self._adopt_model(self.best_estimator_)
 
     def _best(self) -> L0LogisticRegression:
         """The chosen candidate, not yet fitted."""
@@ -269,158 +434,44 @@ verbose
             for name in ("include", "exclude")
         }
 
-    def _record(self, grid: _Grid, folds: list[_Fold]) -> None:
-        """Collect the folds' scores and choose a candidate."""
-        self.n_splits_ = len(folds)
-        self.cv_results_ = _tabulate(grid, folds)
-        mean, spread = self.cv_results_["mean_test_score"], self.cv_results_["std_test_score"]
-        best = int(np.argmin(self.cv_results_["rank_test_score"]))
-        if self.one_standard_error:
-            best = _simplest(grid, mean >= mean[best] - spread[best] / np.sqrt(len(folds)))
-        self.best_index_ = best
-        self.best_params_ = grid.params[best]
-        self.best_score_ = float(mean[best])
-        gaps = np.array([fold.gaps for fold in folds])
-        if (gaps > self.rel_gap).any():
-            warnings.warn(
-                f"{np.count_nonzero(gaps > self.rel_gap)} of {gaps.size} fits in cross-validation ended early, the "
-                f"worst with a gap of {gaps.max():.3g}, above rel_gap={self.rel_gap:g}: their scores are those of the "
-                "best models found. Allow more time, a larger gap or a smaller gamma.",
-                EndedEarlyWarning,
-                stacklevel=3,
-            )
+    def _tries_default_refits(self) -> bool:
+        """Whether the user left the ridges of the estimates to us."""
+        given: Any = self.refit_gamma
+        return isinstance(given, tuple) and given == REFIT_GAMMAS
+
+    def _adopt_model(self, model: L0LogisticRegression) -> Self:
+        """Show the final model's attributes as one's own."""
+        for name, value in vars(model).items():
+            if name.endswith("_") and not name.startswith("__"):
+                setattr(self, name, value)
+        self._positive_label = model._positive_label
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         """Without a refit there are results, but no model."""
         return hasattr(self, "coef_")
 
 
-class _Data(NamedTuple):
-    """Checked training data."""
-
-    X: Any
-    y: npt.NDArray[Any]
-    weights: FloatArray | None
-
-    def parts(self, split: tuple[IndexArray, IndexArray], make_parts: PartMaker) -> list[_Data]:
-        """The training and the test part."""
-        return [
-            _Data(X, self.y[rows], None if self.weights is None else self.weights[rows])
-            for X, rows in zip(make_parts(self.X, *split), split, strict=True)
-        ]
+def _standing(finished: list[Fold], planned: int, clock: Clock) -> str:
+    """Where a cross-validation stands."""
+    fits = finished[0].scores.size
+    left = clock.elapsed / len(finished) * (planned - len(finished))
+    limit = clock.until(_SHARE_OF_FOLDS)
+    left = left if limit is None else min(left, limit)
+    done = f"{len(finished) * fits:,} of {planned * fits:,} fits, {len(finished)} of {planned} folds done"
+    return f"{done}, about {left:.0f} s left"
 
 
-class _Fold(NamedTuple):
-    """One number per candidate."""
-
-    scores: FloatArray
-    gaps: FloatArray
-    seconds: FloatArray
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """The candidates: each ridge parameter with each budget or price, the latter running fastest."""
-
-    name: str
-    values: list[Any]
-    gammas: list[float]
-    fixed: dict[str, Any]
-
-    @property
-    def params(self) -> list[dict[str, Any]]:
-        return [{self.name: value, "gamma": gamma} for gamma in self.gammas for value in self.values]
-
-
-def _make_grid(k: Any, mu: Any, gamma: Any, n_features: int, n_included: int) -> _Grid:
-    """The candidates a user asks for; the problem keeps what is fixed."""
-    if is_sequence(k) and is_sequence(mu):
-        raise ValueError("k and mu are both sequences, but only one of them may be.")
-    gammas = checked_values("gamma", gamma) if is_sequence(gamma) else [check_gamma(gamma)]
-    if k is None and mu is None:
-        fewest = max(1, n_included)
-        k = range(fewest, max(fewest, min(BUDGET, n_features)) + 1)
-    if is_sequence(mu) or k is None:
-        values = checked_values("mu", mu) if is_sequence(mu) else [check_price(mu)]
-        return _Grid("mu", values, gammas, {"k": check_budget(k), "mu": values[0], "gamma": gammas[0]})
-    values = checked_values("k", k) if is_sequence(k) else [check_budget(k)]
-    return _Grid("k", values, gammas, {"k": values[0], "mu": mu, "gamma": gammas[0]})
-
-
-def _run_fold(
-    template: L0LogisticRegression,
-    grid: _Grid,
-    data: _Data,
-    split: tuple[IndexArray, IndexArray],
-    make_parts: PartMaker,
-    scorer: Scorer,
-) -> _Fold:
-    """Fit all candidates to one part of the data and score them on the other."""
-    training, held_out = data.parts(split, make_parts)
-    solutions = _solve_grid(template, grid, training)
-    scores = []
-    for params, solution in zip(grid.params, solutions, strict=True):
-        model = clone(template).set_params(**params)._adopt(solution)
-        model.n_features_in_ = data.X.shape[1]
-        scores.append(_score(model, held_out, scorer))
-    gaps, seconds = [solution.gap for solution in solutions], [solution.seconds for solution in solutions]
-    return _Fold(np.array(scores), np.array(gaps), np.array(seconds))
-
-
-def _solve_grid(template: L0LogisticRegression, grid: _Grid, data: _Data) -> list[Solution]:
-    """A path per ridge parameter, from strong to weak ridge, each starting from the one before."""
-    problem = make_problem(clone(template), *data)
-    settings = Settings(**{name: getattr(template, name) for name in SEARCH})
-    paths: dict[int, list[Solution]] = {}
-    previous: list[Solution] | None = None
-    for place in np.argsort(grid.gammas, kind="stable").tolist():
-        previous = paths[place] = solve_along(
-            problem.with_parameters(gamma=grid.gammas[place]),
-            grid.name,
-            grid.values,
-            settings,
-            starts=previous,
+def _undone(done: int, planned: int, short: npt.NDArray[np.bool_], estimator: L0LogisticRegressionCV) -> str:
+    """What a cross-validation did not get done, in a sentence."""
+    parts = []
+    if done < planned:
+        parts.append(f"{planned - done} of {planned} folds were left out")
+    if short.any():
+        parts.append(
+            f"{np.count_nonzero(short)} of {short.size} searches in the folds ended before their gap of "
+            f"{estimator.fold_gap:g}, and their scores are those of the best models found"
         )
-        if any(solution.status == Status.INTERRUPTED for solution in previous):
-            raise KeyboardInterrupt  # scores of searches cut short would make an arbitrary choice
-    return [solution for place in range(len(grid.gammas)) for solution in paths[place]]
-
-
-def _score(model: L0LogisticRegression, data: _Data, scorer: Scorer) -> float:
-    """The score; weights are passed on only if there are any, since not every scorer takes them."""
-    if data.weights is None:
-        return float(scorer(model, data.X, data.y))
-    return float(scorer(model, data.X, data.y, sample_weight=data.weights))
-
-
-def _log_loss_scorer(
-    model: L0LogisticRegression, X: Any, y: npt.NDArray[Any], sample_weight: FloatArray | None = None
-) -> float:
-    """The mean log-likelihood: defined for folds with one class, and finite for confident mistakes."""
-    return -log_loss(model.decision_function(X), y == model.classes_[1], sample_weight)
-
-
-def _tabulate(grid: _Grid, folds: list[_Fold]) -> dict[str, Any]:
-    """Results in the layout of scikit-learn's ``GridSearchCV``."""
-    params = grid.params
-    scores, seconds = np.array([fold.scores for fold in folds]), np.array([fold.seconds for fold in folds])
-    mean = scores.mean(axis=0)
-    return {
-        "mean_fit_time": seconds.mean(axis=0),
-        "std_fit_time": seconds.std(axis=0),
-        **{f"param_{name}": np.array([candidate[name] for candidate in params]) for name in params[0]},
-        "params": params,
-        **{f"split{i}_test_score": fold.scores for i, fold in enumerate(folds)},
-        "mean_test_score": mean,
-        "std_test_score": scores.std(axis=0),
-        "rank_test_score": rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32),
-        "max_gap": np.array([fold.gaps for fold in folds]).max(axis=0),
-    }
-
-
-def _simplest(grid: _Grid, allowed: npt.NDArray[np.bool_]) -> int:
-    """The allowed candidate with the fewest features, or the highest price, and then the strongest ridge."""
-    sign = 1.0 if grid.name == "k" else -1.0
-    params = grid.params
-    candidates = np.flatnonzero(allowed).tolist()
-    return int(min(candidates, key=lambda i: (sign * params[i][grid.name], params[i]["gamma"])))
+    limit = "" if estimator.time_limit is None else f" (time_limit={estimator.time_limit:g} s)"
+    advice = "Allow more time, fewer candidates or smaller gammas."
+    return f"Cross-validation was cut short{limit}: {'; '.join(parts)}. {advice}"

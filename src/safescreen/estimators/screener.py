@@ -43,6 +43,9 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Whether features are centred and scaled inside the problem. `transform` never changes values.
     class_weight : dict or "balanced", optional
         Factors on the weights of each class's samples; ``"balanced"`` gives both classes the same total weight.
+    positive_class : label, optional
+        The label that is modelled; by default the larger of two. With three or more labels it is needed, and all others
+        together are the negative class.
     include, exclude : feature or iterable of features, optional
         Features decided beforehand, by index or by column name. Included features pay their price and count in the
         budget whatever their coefficient.
@@ -55,6 +58,8 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Features in every optimal model.
     excluded_ : ndarray of int
         Features in no optimal model: those removed.
+    positive_class_ : label
+        The label that is modelled.
     screening_ : Screening
         The decisions with their margins and bounds.
     n_features_in_ : int
@@ -85,6 +90,7 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         fit_intercept: bool = True,
         standardize: bool = True,
         class_weight: dict[Any, float] | str | None = None,
+        positive_class: Any = None,
         include: Features = (),
         exclude: Features = (),
     ) -> None:
@@ -94,6 +100,7 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.class_weight = class_weight
+        self.positive_class = positive_class
         self.include = include
         self.exclude = exclude
 
@@ -105,7 +112,7 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
             Training data.
         y : array-like of shape (n_samples,)
-            Any two labels.
+            Two labels of any kind, or more with `positive_class`.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights; a row of weight zero counts as absent.
 
@@ -116,6 +123,7 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         problem = make_problem(self, X, y, sample_weight)
         self.screening_: Screening = screen(problem)
+        self.positive_class_ = problem.positive_class
         self.included_ = self.screening_.included
         self.excluded_ = self.screening_.excluded
         self.support_ = np.setdiff1d(np.arange(problem.n_features), self.excluded_)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from safescreen.defaults import default_budget
+from safescreen.estimators.labels import two_labels
 from safescreen.problem import Problem
 from safescreen.problem.terms import Terms
 from safescreen.problem.validation import check_selection, check_weights
@@ -21,26 +22,31 @@ def make_problem(estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | 
     """Check the data as scikit-learn does, and state the estimator's problem for them."""
     X, y = validate_data(estimator, X, y, accept_sparse="csc", dtype="numeric")
     weights = check_weights(sample_weight, X.shape[0])
-    check_binary(y, weights)
+    check_binary(y, weights, estimator.positive_class)
     if estimator.class_weight is not None:
-        sample_weight = weights * _class_factors(estimator.class_weight, y, weights)
+        labels, _ = two_labels(y, weights, estimator.positive_class)
+        sample_weight = weights * _class_factors(estimator.class_weight, labels, weights)
     terms = {name: getattr(estimator, name) for name in Terms.names()}
     if terms["k"] is None and terms["mu"] is None:
         terms["k"] = default_budget(len(set(check_selection("include", terms["include"]))), X.shape[1])
     names = getattr(estimator, "feature_names_in_", None)
-    return Problem(X, y, **terms, sample_weight=sample_weight, feature_names=names)
+    details = {"sample_weight": sample_weight, "feature_names": names, "positive_class": estimator.positive_class}
+    return Problem(X, y, **terms, **details)
 
 
-def check_binary(y: AnyArray, weights: FloatArray) -> None:
-    """Refuse more than two classes in scikit-learn's words; rows of weight zero have no say."""
+def check_binary(y: AnyArray, weights: FloatArray, positive_class: Any = None) -> None:
+    """Refuse more than two classes in scikit-learn's words, unless one is to be told from the rest.
+
+    Rows of weight zero have no say.
+    """
     check_classification_targets(y)
     counted = y[weights > 0.0]
     kind = type_of_target(counted, input_name="y")
-    if kind != "binary":
+    if kind != "binary" and (kind != "multiclass" or positive_class is None):
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {kind}: y has "
-            f"{np.unique(counted).size} classes; for more than two, wrap the estimator in "
-            "sklearn.multiclass.OneVsRestClassifier."
+            f"{np.unique(counted).size} classes; for more than two, name the one to tell from the rest with "
+            "positive_class=, or wrap the estimator in sklearn.multiclass.OneVsRestClassifier."
         )
 
 

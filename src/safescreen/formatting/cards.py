@@ -23,14 +23,16 @@ _QUIET = "opacity:.65"
 def problem_card(problem: Any) -> str:
     """Data and parameters."""
     positive = int((problem.y > 0.0).sum())
-    names = [shortened(str(label), _LONGEST_NAME) for label in problem.classes.tolist()]
+    names = [shortened(label, _LONGEST_NAME) for label in problem.class_names]
     facts = [
         (
             "samples",
             f"{problem.n_samples:,} ({positive:,} of class {names[1]}, {problem.n_samples - positive:,} of {names[0]})",
         ),
+        ("modelled", f"probability of {names[1]}"),
         ("features", f"{problem.n_features:,}"),
-        *problem.terms.facts(),
+        *problem.asked.facts(),
+        *([("copies", f"{problem.left_out.size:,} left out")] if problem.left_out.size else []),
     ]
     return _card("Sparse logistic regression", "a problem, not yet solved", _facts(facts))
 
@@ -68,6 +70,7 @@ def solution_card(solution: Any) -> str:
     proved = "proved optimal" if solution.status == "optimal" else f"not proved optimal ({solution.status})"
     remark = f"{counted(solution.nodes, 'node')} in {duration(solution.seconds)}"
     facts = [
+        ("modelled", f"probability of {shortened(problem.class_names[1], _LONGEST_NAME)}"),
         ("objective", above(solution.objective, 8)),
         ("proved lower bound", below(solution.lower_bound, 8)),
         ("gap", percent_above(solution.gap)),
@@ -93,7 +96,8 @@ def path_card(path: Any) -> str:
     optimal = path.statuses.count("optimal")
     rest = len(path) - len(rows)
     more = f'<div style="{_QUIET}">and {rest:,} more</div>' if rest else ""
-    remark = f"in {duration(float(path.seconds.sum()))}"
+    modelled = shortened(path[0].problem.class_names[1], _LONGEST_NAME)
+    remark = f"in {duration(float(path.seconds.sum()))}, probability of {modelled} modelled"
     if path.refit_gamma != "same":
         remark += f"; choices are proved, coefficients estimated with refit_gamma={path.refit_gamma!r}"
     return _card(f"Path: {optimal} of {counted(len(path), 'model')} proved optimal", remark, _table(heads, rows) + more)

@@ -42,6 +42,8 @@ class Display(ABC):
 
     ax_: Any
     figure_: Any
+    _size: tuple[float, float] | None = None  # of a new figure, in inches
+    _own_figure: Any = None
 
     def __init_subclass__(cls) -> None:
         if cls.__doc__ is not None:
@@ -53,7 +55,8 @@ class Display(ABC):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw, for a path a pair of axes; by default in a new figure.
+            Where to draw, for a path a pair of axes; by default in a new figure, or again in the one that was made
+            for this display before, if that is still open.
         **kwargs
             Passed on to the method of the axes that draws the data, to change its look.
 
@@ -62,7 +65,7 @@ class Display(ABC):
         display
             This display.
         """
-        axes = np.ravel(np.asarray(self._new_axes(pyplot()) if ax is None else ax, dtype=object))
+        axes = np.ravel(np.asarray(self._own_axes() if ax is None else ax, dtype=object))
         self._draw(*axes, **kwargs)
         for one in axes:
             tidy(one)
@@ -70,8 +73,20 @@ class Display(ABC):
         self.figure_ = axes[0].figure
         return self
 
-    def _new_axes(self, plt: Any) -> Any:
-        return plt.subplots(layout="constrained")[1]
+    def _own_axes(self) -> Any:
+        """Axes in a figure of this display's own.
+
+        ``from_…`` has drawn already, so that a ``plot()`` after it must not leave two pictures. But one that a
+        notebook has shown, and closed, is gone: then there is a new one.
+        """
+        plt, figure = pyplot(), self._own_figure
+        is_open = figure is not None and plt.fignum_exists(figure.number) and plt.figure(figure.number) is figure
+        self._own_figure = figure if is_open else plt.figure(figsize=self._size, layout="constrained")
+        self._own_figure.clear()
+        return self._new_axes(self._own_figure)
+
+    def _new_axes(self, figure: Any) -> Any:
+        return figure.subplots()
 
     @abstractmethod
     def _draw(self, *axes: Any, **kwargs: Any) -> None:

@@ -42,6 +42,8 @@ class PathDisplay(Display):
         Names for the legend; without them features are called ``x0``, ``x1``, ...
     """
 
+    _size = (8.0, 6.0)
+
     def __init__(
         self,
         parameter: str,
@@ -77,9 +79,8 @@ class PathDisplay(Display):
         display = cls(path.parameter, path.values, coefs, path.objectives, path.lower_bounds, names)
         return display.plot(ax, **kwargs)
 
-    def _new_axes(self, plt: Any) -> Any:
-        size = {"figsize": (8.0, 6.0), "height_ratios": (3, 2)}
-        return plt.subplots(2, 1, sharex=True, layout="constrained", **size)[1]
+    def _new_axes(self, figure: Any) -> Any:
+        return figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
 
     def _draw(self, upper: Any, lower: Any, **kwargs: Any) -> None:
         order = np.argsort(self.values, kind="stable")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -19,6 +20,8 @@ import numpy.typing as npt
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.design import Design, make_design
+from safescreen.problem.copies import counted, represented, sentence, superfluous, told, touching
+from safescreen.problem.labels import Classes, is_against_rest, shown
 from safescreen.problem.loss import LOGISTIC, Loss
 from safescreen.problem.terms import Features, Terms
 from safescreen.problem.validation import check_labels, check_matrix, check_names, check_weights
@@ -34,7 +37,7 @@ class Problem:
         Any real dtype and memory order. Arrays are referenced, not copied, and must not be changed while the
         problem is in use; sparse matrices are never densified. The column names of a frame are kept.
     y : array-like of shape (n_samples,)
-        Any two labels; the larger one is the positive class.
+        Two labels of any kind, or more if `positive_class` says which of them is to be told from the rest.
     mu : float, optional
         Price of a feature, at least 0. Without it a feature is free.
     k : int, optional
@@ -53,6 +56,9 @@ class Problem:
         in the budget whatever their coefficient.
     feature_names : iterable of str, optional
         One name per feature, for data without column names of its own (or instead of them).
+    positive_class : label, optional
+        The label whose probability is modelled; by default the larger of two. With three or more labels it is needed,
+        and all others together are the negative class.
 
     Attributes
     ----------
@@ -63,7 +69,14 @@ class Problem:
     weights : ndarray of shape (n_samples,)
         Sample weights, summing to one.
     classes : ndarray of shape (2,)
-        The original labels of -1 and 1.
+        The labels of -1 and 1: the negative and the positive class. Of three or more labels, the negative class is
+        called ``"not "`` and the positive label; where labels are no strings, the classes are False and True.
+    positive_class : label
+        The label that is modelled, as it is in ``y``.
+    class_names : tuple of str
+        Both classes in words, the negative one first.
+    modelled : str
+        What is modelled, in words.
     terms : Terms
         Everything but the data, with features as indices; all that shows or stores a problem iterates over it.
     mu : float
@@ -78,6 +91,12 @@ class Problem:
         The user's choices as sorted indices.
     feature_names : ndarray of str, or None
         Names of the features, if there are any.
+    copies : list of ndarray of int
+        Groups of features that are copies of one another, found when first asked for.
+    one_of_copies : bool
+        Whether only one of several copies may be chosen, as `without_copies` has it.
+    left_out : ndarray of int
+        The features that are excluded for that reason.
     n_samples, n_features : int
         Shape of ``X``.
 
@@ -99,6 +118,9 @@ class Problem:
     y: FloatArray
     weights: FloatArray
     classes: npt.NDArray[Any]
+    positive_class: Any
+    one_of_copies: bool
+    left_out: IndexArray
     terms: Terms
     mu: float
     k: int
@@ -125,6 +147,7 @@ class Problem:
         include: Features = (),
         exclude: Features = (),
         feature_names: Iterable[str] | None = None,
+        positive_class: Any = None,
     ) -> None:
         stated = Terms(
             mu=mu,
@@ -139,14 +162,17 @@ class Problem:
         n_samples, n_features = matrix.shape
         names = names if feature_names is None else check_names(feature_names, n_features)
         weights = check_weights(sample_weight, n_samples)
-        labels, classes = check_labels(y, weights)
+        labels, classes = check_labels(y, weights, positive_class)
         terms = stated.for_data(n_features, names)
         vars(self).update(
             design=make_design(matrix, weights, terms.standardize),
             y=labels,
             weights=weights,
-            classes=classes,
+            classes=classes.pair,
+            positive_class=classes.positive,
             feature_names=names,
+            one_of_copies=False,
+            left_out=np.empty(0, dtype=np.int64),
             n_samples=n_samples,
             n_features=n_features,
         )
@@ -167,12 +193,36 @@ class Problem:
         raise AttributeError(f"Problem is immutable, so {name} cannot be deleted.")
 
     def __repr__(self) -> str:
-        return f"Problem({self.n_samples} samples, {self.n_features} features, {self.terms.describe()})"
+        chosen = f", {shown(self.positive_class)} modelled" if self._is_named else ""
+        return f"Problem({self.n_samples} samples, {self.n_features} features, {self.describe()}{chosen})"
 
     def _repr_html_(self) -> str:
         from safescreen.formatting.cards import problem_card
 
         return problem_card(self)
+
+    @property
+    def class_names(self) -> tuple[str, str]:
+        """Both classes in words, the negative one first."""
+        return Classes(self.classes, self.positive_class).names
+
+    @property
+    def stated_classes(self) -> tuple[Any, Any]:
+        """Both classes for a record: labels as in the data, or what the positive one is told from."""
+        negative, positive = self.classes[0], self.positive_class
+        return f"not {positive}" if is_against_rest(negative, positive) else negative, positive
+
+    @property
+    def modelled(self) -> str:
+        """What is modelled, in words."""
+        positive = int(np.count_nonzero(self.y > 0.0))
+        return f"probability of {shown(self.positive_class)} ({positive:,} of {self.n_samples:,} rows)"
+
+    @property
+    def _is_named(self) -> bool:
+        """Whether the positive class is another than the larger of two labels, which goes without saying."""
+        negative, positive = self.classes
+        return is_against_rest(negative, self.positive_class) or bool(negative > positive)
 
     @cached_property
     def included(self) -> BoolArray:
@@ -216,9 +266,60 @@ class Problem:
         """
         terms = self.terms.with_changes(mu=mu, k=k, gamma=gamma).for_data(self.n_features, self.feature_names)
         variant = object.__new__(Problem)
-        vars(variant).update(vars(self))
+        vars(variant).update({name: value for name, value in vars(self).items() if name != "asked"})  # cached
         variant._take(terms)
         return variant
+
+    @cached_property
+    def asked(self) -> Terms:
+        """The terms as the user has them: `terms`, but for copies that are left out."""
+        if not self.left_out.size:
+            return self.terms
+        return replace(self.terms, exclude=tuple(np.setdiff1d(self.exclude, self.left_out).tolist()))
+
+    def describe(self, without: str = "") -> str:
+        """The terms in words, but for one that varies."""
+        copies = f", {counted(self.left_out.size)} left out" if self.left_out.size else ""
+        return f"{self.asked.describe(without)}{copies}"
+
+    @cached_property
+    def copies(self) -> list[IndexArray]:
+        """Groups of features that are copies of one another, in each the one first that stands for the others.
+
+        With standardisation these are columns ``a x + b``; without, columns that are equal. Constant ones do not count.
+        """
+        decided = self.include.size or self.exclude.size
+        groups = self.design.copies
+        return [represented(group, self.included, self.excluded) for group in groups] if decided else [*groups]
+
+    def without_copies(self) -> Problem:
+        """The same problem in which only one of several copies may be chosen.
+
+        Returns
+        -------
+        Problem
+            A new problem, in which all features of each group in `copies` but the first are excluded, unless they are
+            included. The matrix is shared.
+        """
+        if self.one_of_copies:
+            return self
+        left_out = np.setdiff1d(superfluous(self.copies, self.included), self.exclude)
+        terms = replace(self.terms, exclude=tuple(np.union1d(self.exclude, left_out).tolist()))
+        variant = object.__new__(Problem)
+        stale = ("excluded", "asked")  # cached answers
+        kept = {name: value for name, value in vars(self).items() if name not in stale}
+        vars(variant).update({**kept, "one_of_copies": True, "left_out": left_out})
+        variant._take(terms)
+        return variant
+
+    def about_copies(self, support: npt.ArrayLike) -> str:
+        """Which of these chosen features stand for others, in words without a full stop; empty if none does."""
+        groups = [told(group, self.included) for group in self.copies_of(support)]
+        return sentence([group for group in groups if group.size > 1], self.names, scaled=self.standardize)
+
+    def copies_of(self, support: npt.ArrayLike) -> list[IndexArray]:
+        """The groups in `copies` that have one of these features."""
+        return touching(self.copies, support)
 
     def names(self, indices: npt.ArrayLike) -> list[str]:
         """Names of these features: column names where there are any, else ``x0``, ``x1``, ..."""

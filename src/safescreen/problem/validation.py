@@ -19,6 +19,7 @@ from scipy import sparse
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.design.memory import CHUNK_ENTRIES
 from safescreen.problem.frames import Names, frame_to_matrix, is_frame
+from safescreen.problem.labels import Classes, has_label, two_classes
 from safescreen.text import nearest
 
 Error = TypeVar("Error", bound=Exception)
@@ -204,23 +205,27 @@ def _check_vector(name: str, values: npt.NDArray[Any], n_samples: int) -> npt.ND
     return values
 
 
-def check_labels(y: Any, weights: FloatArray) -> tuple[FloatArray, npt.NDArray[Any]]:
-    """Labels as -1.0 and 1.0, and the two original ones; rows of weight zero have no say."""
+def check_labels(y: Any, weights: FloatArray, positive_class: Any = None) -> tuple[FloatArray, Classes]:
+    """Labels as -1.0 and 1.0, and the classes they stand for; rows of weight zero have no say."""
     labels = _check_vector("y", _label_array(y), weights.size)
     _check_no_missing(labels)
-    classes = _sorted_classes(labels if weights.min() > 0.0 else labels[weights > 0.0])
-    if classes.size == 1:
+    found = _sorted_classes(labels if weights.min() > 0.0 else labels[weights > 0.0])
+    if found.size == 1:
         raise ValueError(
             "y must have samples of two classes, but the data contains only one class "
-            f"(counting rows of positive weight): {classes[0]!s}."
+            f"(counting rows of positive weight): {found[0]!s}."
         )
-    if classes.size > 2:
-        shown = ", ".join(str(label) for label in classes[:5]) + (", ..." if classes.size > 5 else "")
+    try:
+        classes = two_classes(found, positive_class)
+    except ValueError as error:
+        raise about("positive_class", error) from None
+    if classes is None:
+        some = ", ".join(str(label) for label in found[:5]) + (", ..." if found.size > 5 else "")
         raise ValueError(
-            f"y has {classes.size} classes ({shown}), but exactly two are allowed; for more, wrap an "
-            "estimator in sklearn.multiclass.OneVsRestClassifier."
+            f"y has {found.size} classes ({some}), but exactly two are allowed; for more, name the one to tell from "
+            "the rest with positive_class=, or wrap an estimator in sklearn.multiclass.OneVsRestClassifier."
         )
-    return np.where(labels == classes[1], 1.0, -1.0), classes
+    return np.where(has_label(labels, classes.positive), 1.0, -1.0), classes
 
 
 def _label_array(y: Any) -> npt.NDArray[Any]:

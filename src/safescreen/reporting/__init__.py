@@ -47,7 +47,7 @@ def report(
     Returns
     -------
     str
-        The page.
+        The page. A notebook shows it as a link to the file, or without a file in a frame, and a prompt as one line.
 
     Raises
     ------
@@ -68,10 +68,11 @@ def report(
     """
     from safescreen.files import write_whole
     from safescreen.reporting.content.subject import subject_of
+    from safescreen.reporting.notebook import Page
     from safescreen.reporting.page import page_of
 
     page = page_of(subject_of(result, test, proof, estimate), title)
     if path is not None:
         with write_whole(path) as temporary:
             temporary.write_text(page, encoding="utf-8", newline="\n")
-    return page
+    return Page(page, path)

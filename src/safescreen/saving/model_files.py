@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from safescreen import __version__
 from safescreen.estimation import estimate
 from safescreen.estimators import L0LogisticRegression, Selection
+from safescreen.estimators.labels import class_pair, set_classes
+from safescreen.problem.copies import touching
 from safescreen.saving.record import FORMAT, VERSION, Chosen, Record, UnusableError
 from safescreen.search.solution import Solution
 
@@ -99,7 +101,7 @@ def _as_record(model: Any) -> Record:
         parameters={name: value for name, value in parameters.items() if name not in _OF_ONE_FIT},
         n_features=model.n_features_in_,
         feature_names=getattr(model, "feature_names_in_", None),
-        classes=model.classes_,
+        classes=class_pair(model),
         estimate=model.estimate_,
         selection=_chosen(model.selection_),
         objective=model.objective_,
@@ -107,6 +109,8 @@ def _as_record(model: Any) -> Record:
         gap=model.gap_,
         status=model.status_,
         n_iter=model.n_iter_,
+        positive_class=model._positive_label,
+        copies=touching(model.copies_, model.support_),
         encoding=getattr(model, "_encoding", None) if model.solution_ is None else None,  # a new fit has none
     )
 
@@ -127,11 +131,12 @@ def _restore(record: Record) -> L0LogisticRegression:
     estimator.n_features_in_ = record.n_features
     if record.feature_names is not None:
         estimator.feature_names_in_ = record.feature_names
-    estimator.classes_ = record.classes
+    set_classes(estimator, record.classes, record.positive_class)
     estimator.support_ = record.support
     estimator.coef_ = record.estimate.coef(record.n_features)[None, :]
     estimator.estimate_ = record.estimate
     estimator.selection_ = _selection(record)
+    estimator.copies_ = list(record.copies)
     estimator.intercept_ = np.array([record.intercept])
     estimator.objective_ = record.objective
     estimator.lower_bound_ = record.lower_bound

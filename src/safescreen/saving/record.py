@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from safescreen import __version__
 from safescreen.defaults import GAMMA
 from safescreen.estimation import Estimate
 from safescreen.files import write_whole
+from safescreen.problem.copies import ALLOW, ONE
 from safescreen.problem.validation import check_gamma
 from safescreen.search.solution import Solution
 
@@ -46,6 +47,12 @@ ENTRIES: dict[str, tuple[type, ...]] = {
     "n_iter": (int,),
 }
 """What every file has, and as what."""
+
+COPIES = "copies"
+"""What only files of models have whose features have copies: groups of features, the chosen one first."""
+
+POSITIVE = "positive_class"
+"""The label that is modelled, as in the data; older files have none, there it is the second of the classes."""
 
 ENCODING = "encoding"
 """What only files written by the command line have: how to make features from the columns of a file."""
@@ -97,7 +104,7 @@ class Record:
     feature_names : ndarray of str, optional
         Their names.
     classes : ndarray of shape (2,)
-        The labels.
+        The negative and the positive label.
     estimate : Estimate
         The chosen features with the coefficients that predict.
     selection : Chosen
@@ -106,6 +113,10 @@ class Record:
         As of the fitted estimator.
     encoding : dict, optional
         How features are made from the columns of a file, in the words of `safescreen.tables.Encoding.to_json`.
+    positive_class : label, optional
+        The label that is modelled, as it is in the data; by default the second of the classes.
+    copies : sequence of ndarray of int
+        Groups of features that are copies of one another, as far as they have a chosen feature.
     """
 
     parameters: dict[str, Any]
@@ -120,6 +131,12 @@ class Record:
     status: str
     n_iter: int
     encoding: dict[str, Any] | None = None
+    positive_class: Any = None
+    copies: Sequence[npt.NDArray[np.int64]] = ()
+
+    def __post_init__(self) -> None:
+        if self.positive_class is None:
+            object.__setattr__(self, POSITIVE, self.classes[1])
 
     @property
     def support(self) -> npt.NDArray[np.int64]:
@@ -153,9 +170,11 @@ class Record:
         """What to keep of a solution and its estimates: all but the data, sample weights among them."""
         problem = solution.problem
         parameters = {
-            **problem.terms.asdict(),
+            **problem.asked.asdict(),
             REFIT_GAMMA: refit_gamma,
+            "copies": ONE if problem.one_of_copies else ALLOW,
             "class_weight": None,
+            "positive_class": problem.positive_class,
             "rel_gap": rel_gap,
             "time_limit": time_limit,
             "node_limit": node_limit,
@@ -177,6 +196,8 @@ class Record:
             status=solution.status,
             n_iter=max(solution.nodes, 1),
             encoding=encoding,
+            positive_class=problem.positive_class,
+            copies=problem.copies_of(solution.support),
         )
 
     @classmethod
@@ -211,6 +232,7 @@ class Record:
             "n_features": int(self.n_features),
             "feature_names": None if self.feature_names is None else [str(name) for name in self.feature_names],
             "classes": _plain_labels(self.classes),
+            POSITIVE: _plain(self.positive_class),
             "support": self.support.tolist(),
             "coefficients": self.coefficients.tolist(),
             "intercept": float(self.intercept),
@@ -229,6 +251,8 @@ class Record:
             "gamma": float(self.estimate.gamma),
             **{name: _with_null(getattr(self.estimate, name)) for name in RIDGES["estimate"]},
         }
+        if self.copies:
+            content[COPIES] = [group.tolist() for group in self.copies]
         return content if self.encoding is None else {**content, ENCODING: self.encoding}
 
     @classmethod
@@ -253,6 +277,8 @@ class Record:
             status=content["status"],
             n_iter=content["n_iter"],
             encoding=encoding,
+            positive_class=_positive(content, labels),
+            copies=_copies(content),
         )
 
 
@@ -362,6 +388,26 @@ def _labels(classes: dict[str, Any]) -> npt.NDArray[Any]:
     if dtype.kind not in _LABEL_KINDS or labels.shape != (2,):
         raise UnusableError("it is damaged (two labels are needed)")
     return labels
+
+
+def _copies(content: dict[str, Any]) -> list[npt.NDArray[np.int64]]:
+    """Groups of two or more features."""
+    groups, size = content.get(COPIES, []), content["n_features"]
+    sound = isinstance(groups, list) and all(isinstance(group, list) and len(group) > 1 for group in groups)
+    if not sound or not all(type(j) is int and 0 <= j < size for group in groups for j in group):
+        raise UnusableError(f"it is damaged (entry {COPIES!r} needs lists of features)")
+    return [np.array(group, dtype=np.int64) for group in groups]
+
+
+def _positive(content: dict[str, Any], classes: npt.NDArray[Any]) -> Any:
+    """The label that is modelled: the second class, or what that stands for."""
+    label = content.get(POSITIVE)
+    made_up = classes.dtype.kind == "b" and type(label) in (int, float)
+    if label is None or (label == classes[1] and not made_up):
+        return classes[1]
+    if not made_up:
+        raise UnusableError(f"it is damaged (entry {POSITIVE!r} is {label!r}, which is not the second label)")
+    return label
 
 
 def _models(content: dict[str, Any], parameters: dict[str, Any]) -> tuple[Estimate, Chosen]:

@@ -118,7 +118,7 @@ class ProofWriter:
             "n_samples": problem.n_samples,
             "n_features": problem.n_features,
             **{name: value for name, value in terms.items() if name not in decisions},
-            "classes": [value.item() if hasattr(value, "item") else value for value in problem.classes],
+            "classes": [value.item() if hasattr(value, "item") else value for value in problem.stated_classes],
             "matrix_form": design.form,
             "fingerprint": problem.fingerprint,
             "intercept": solution.intercept,

@@ -57,7 +57,8 @@ def solve(
     warm_start : Solution or array of shape (n_features,), optional
         A model whose support is tried first.
     progress : bool, default False
-        Show a status line on standard error.
+        Show on standard error where the search stands: in a terminal a status line; in a notebook, a log file or a
+        pipe a line every five seconds, the first one after two.
     proof : str or path-like, optional
         Write a proof to this file, for :func:`safescreen.verify` or any other checker. A search that ends early leaves
         a valid proof of the gap it reached.
@@ -68,7 +69,8 @@ def solve(
     -------
     Solution
         The model with its objective, a safe lower bound, the status and a trace of the search. Ctrl-C ends the search
-        early and returns the best model so far.
+        early and returns the best model so far; a second one within two seconds raises ``KeyboardInterrupt``, even if
+        another search runs by then.
 
     Examples
     --------

@@ -106,7 +106,7 @@ def _batches(
     resampling: Resampling, seeds: list[int], share: float, deadline: float, n_jobs: int | None
 ) -> Iterator[list[Resample | None]]:
     """A few resamples at a time, in whatever backend of joblib is active: what has been done cannot be lost."""
-    from joblib import effective_n_jobs  # type: ignore[import-untyped]
+    from joblib import effective_n_jobs
     from sklearn.utils.parallel import Parallel, delayed
 
     workers = effective_n_jobs(n_jobs)

@@ -28,6 +28,7 @@ class Reading:
     impute: str | None = None  # "median" for missing numbers means the most frequent category for missing texts
     one_hot: bool = False  # columns of text become one indicator per category, or one in all if there are two
     drop_missing: bool = False  # rows with missing values are left out
+    positive: str | None = None  # the label that is modelled; by default the larger of two
     header: bool | None = None  # whether a text file's first row has names, None to find out
 
     def __post_init__(self) -> None:

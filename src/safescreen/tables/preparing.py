@@ -46,6 +46,12 @@ class Prepared:
         return name if name in self.table.arrays else self.table.names[self.encoding.asides[0]]
 
     @property
+    def positive(self) -> Any:
+        """The label that is to be modelled, None if nobody says so."""
+        text = self.encoding.reading.positive
+        return None if text is None else _label_called(text, np.unique(self.y).tolist())
+
+    @property
     def title(self) -> str:
         """What a report about the data is called."""
         return f"{self.target} in {self.table.source}"
@@ -108,6 +114,19 @@ def target_labels(table: Table, encoding: Encoding) -> AnyArray:
 
 
 # --- labels and weights
+
+
+def _label_called(text: str, labels: Sequence[Any]) -> Any:
+    """The label that looks like what was typed."""
+    number = parsed_number(text)
+    for label in labels:
+        if text == str(label) or (number is not None and not isinstance(label, str) and label == number):
+            return label
+    known = [str(label) for label in labels]
+    raise ValueError(
+        f"--positive is {text!r}, but must be one of the labels {listed(known, 8)}: did you mean "
+        f"{nearest(text, known)!r}?"
+    )
 
 
 def _find_labels(table: Table, reading: Reading) -> tuple[AnyArray, int | None]:

@@ -70,6 +70,11 @@ class Verification:
         terms += [f"{len(claims[name])} features {name}d" for name in ("include", "exclude") if claims[name]]
         return ", ".join(terms)
 
+    @property
+    def modelled(self) -> str:
+        """The class that the proof is about, as it states it."""
+        return repr(self.claims["classes"][1]) if self.claims else ""
+
     def __str__(self) -> str:
         if not self.valid:
             return f"Refused: {self.reason}"
@@ -77,13 +82,16 @@ class Verification:
             f"Valid: no model of this problem ({self.problem}) is better by more than {self.gap:.2g} (relative).\n"
             f"  objective    {self.objective:.15g}\n"
             f"  lower bound  {self.lower_bound:.15g}\n"
+            f"  modelled     probability of {self.modelled}\n"
             f"  tree         {self.nodes} nodes, {self.leaves} leaves, {self.points} dual points evaluated\n"
             f"  data         SHA-256 {self.fingerprint[:16]}...\n"
             f"  checked in   {self.seconds:.3g} s"
         )
 
 
-def verify(path: str | PathLike[str], X: Any, y: Any, sample_weight: Any = None) -> Verification:
+def verify(
+    path: str | PathLike[str], X: Any, y: Any, sample_weight: Any = None, *, positive_class: Any = None
+) -> Verification:
     """Check a proof against the data it is said to be about.
 
     Parameters
@@ -97,6 +105,9 @@ def verify(path: str | PathLike[str], X: Any, y: Any, sample_weight: Any = None)
     sample_weight : array-like of shape (n_samples,), optional
         The weights the proof must be about, up to a common factor. By default those of the proof are taken, and
         ``claims["weighted"]`` says whether it has any.
+    positive_class : label, optional
+        The label that the proof must model; all others count as the negative class, so that there may be more than
+        two. By default there are two labels, and ``claims["classes"]`` says which of them, the second, is modelled.
 
     Returns
     -------
@@ -106,17 +117,18 @@ def verify(path: str | PathLike[str], X: Any, y: Any, sample_weight: Any = None)
     Raises
     ------
     FileNotFoundError, TypeError, ValueError
-        If there is no such file, ``X`` is no matrix of numbers or ``y`` does not have one label per row. Whatever is
-        wrong with the proof itself is reported as a refusal instead.
+        If there is no such file, ``X`` is no matrix of numbers, ``y`` does not have one label per row, or none of these
+        is `positive_class`. Whatever is wrong with the proof itself is reported as a refusal instead.
     """
     start = perf_counter()
     matrix = _matrix(X)
     labels = _labels(y, matrix.shape[0])
     weights = _weights(sample_weight, labels)
+    _check_positive_class(labels, positive_class)
     found, reason = Findings(), ""
     with open(path, "rb") as file, np.errstate(all="ignore"):
         try:
-            check(file, matrix, labels, weights, found)
+            check(file, matrix, labels, weights, found, positive_class)
         except RefusedError as refusal:
             reason = str(refusal)
         except Exception as error:  # whatever a broken or malicious file can trigger is a refusal, not a crash
@@ -139,6 +151,12 @@ def _labels(y: Any, n_samples: int) -> Array:
     if labels.shape != (n_samples,):
         raise ValueError(f"y has shape {labels.shape}, but must have one label for each of the {n_samples} rows.")
     return labels
+
+
+def _check_positive_class(labels: Array, positive_class: Any) -> None:
+    """The class that is to be modelled occurs."""
+    if positive_class is not None and positive_class not in labels.tolist():
+        raise ValueError(f"positive_class is {positive_class!r}, but y has no such label.")
 
 
 def _weights(sample_weight: Any, labels: Array) -> Array | None:

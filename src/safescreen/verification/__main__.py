@@ -46,15 +46,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="a .npz file with y, either X or data, indices, indptr and shape (or what scipy.sparse.save_npz writes), "
         "and sample_weight if the proof must be about these weights",
     )
-    paths = parser.parse_args(arguments)
+    parser.add_argument("--positive", metavar="LABEL", help="the label that must be modelled, against all others")
+    said = parser.parse_args(arguments)
     try:
-        matrix, labels, sample_weight = read_data(paths.data)
-        result = verify(paths.proof, matrix, labels, sample_weight)
+        matrix, labels, sample_weight = read_data(said.data)
+        positive_class = None if said.positive is None else label_called(said.positive, labels)
+        result = verify(said.proof, matrix, labels, sample_weight, positive_class=positive_class)
     except (InputError, OSError, TypeError, ValueError) as error:
         sys.stderr.write(f"{parser.prog}: {in_one_sentence(error)}\n")
         return BAD_INPUT
     sys.stdout.write(f"{result}\n")
     return VALID if result.valid else REFUSED
+
+
+def label_called(text: str, labels: Array) -> Any:
+    """The label that looks like what was typed."""
+    for label in np.unique(labels).tolist():
+        if text in (str(label), f"{label:g}" if isinstance(label, float) else ""):
+            return label
+    raise InputError(f"--positive is {text!r}, but there is no such label.")
 
 
 def in_one_sentence(error: Exception) -> str:

@@ -73,7 +73,14 @@ class Findings:
     numbers: Numbers = field(default_factory=Numbers)
 
 
-def check(file: IO[bytes], X: Any, labels: Array, sample_weight: Array | None, found: Findings) -> None:
+def check(
+    file: IO[bytes],
+    X: Any,
+    labels: Array,
+    sample_weight: Array | None,
+    found: Findings,
+    positive_class: Any = None,
+) -> None:
     """Take all steps, and refuse the proof at the first that fails; ``found`` is what is known by then.
 
     ``X`` holds doubles, or sparse columns in canonical form. It is hashed meanwhile, as that takes long;
@@ -87,7 +94,7 @@ def check(file: IO[bytes], X: Any, labels: Array, sample_weight: Array | None, f
         found.claims = statements(header, arrays)
         numbers = Numbers()
         try:
-            problem = recognise_problem(header, arrays, X, labels, sample_weight)
+            problem = recognise_problem(header, arrays, X, labels, sample_weight, positive_class)
             check_upper_bound(problem, header, arrays, numbers)
             check_lower_bound(problem, header, arrays, numbers)
         finally:

@@ -94,7 +94,12 @@ class StatedProblem:
 
 
 def recognise_problem(
-    header: Header, arrays: Arrays, X: Any, labels: Array, sample_weight: Array | None = None
+    header: Header,
+    arrays: Arrays,
+    X: Any,
+    labels: Array,
+    sample_weight: Array | None = None,
+    positive_class: Any = None,
 ) -> StatedProblem:
     """The problem, if labels, weights, means and scales are those of the data.
 
@@ -102,7 +107,7 @@ def recognise_problem(
     """
     require((header["n_samples"], header["n_features"]) == X.shape, "The matrix has another shape.")
     terms = read_terms(header, arrays, X.shape[1])
-    samples = recognise_samples(header, arrays, labels, sample_weight)
+    samples = recognise_samples(header, arrays, labels, sample_weight, positive_class)
     means = arrays.get("means", np.zeros(terms.n_features))
     scales = arrays.get("scales", np.ones(terms.n_features))
     one_each = means.size == scales.size == terms.n_features
@@ -146,7 +151,9 @@ def mask_of(features: Array, n_features: int) -> Array:
 # -- samples -----------------------------------------------------------------------------------------------
 
 
-def recognise_samples(header: Header, arrays: Arrays, labels: Array, sample_weight: Array | None) -> Samples:
+def recognise_samples(
+    header: Header, arrays: Arrays, labels: Array, sample_weight: Array | None, positive_class: Any
+) -> Samples:
     """Weights and signs of the samples, if they are those the proof was made for.
 
     A label that is neither class may occur where the weight is zero: such a sample is in no formula.
@@ -158,11 +165,13 @@ def recognise_samples(header: Header, arrays: Arrays, labels: Array, sample_weig
     require(one_each, "There is not one weight and one dual number per sample.")
     require(root_dual.min() >= 0.0 and root_dual.max() <= 1.0, "The dual point of the root is not in [0, 1].")
     check_weights(weights, sample_weight)
-    signs, recognised = signs_of(labels, header["classes"])
-    require_sealed("labels", signs, header)
-    require_sealed("weights", weights, header)
+    signs, recognised = signs_of(labels, header["classes"], positive_class)
     counted = weights > 0.0
-    require(recognised[counted].all(), "The labels are not those of the proof.")
+    several = positive_class is None and len(set(labels[counted].tolist())) > 2
+    advice = " Of more than two labels, positive_class must name the one that is modelled." if several else ""
+    require_sealed("labels", signs, header, advice)
+    require_sealed("weights", weights, header)
+    require(recognised[counted].all(), f"The labels are not those of the proof.{advice}")
     return Samples(counted, weights[counted], signs[counted].astype(np.float64), root_dual[counted])
 
 
@@ -177,19 +186,26 @@ def check_weights(weights: Array, given: Array | None) -> None:
         require(same.all(), "The weights are not those of the proof.")
 
 
-def signs_of(labels: Array, classes: list[Any]) -> tuple[Array, Array]:
-    """Labels as int8, 1 for the second class and -1 for any other; and whether each is of one of the classes."""
-    negative_class, positive_class = classes
+def signs_of(labels: Array, classes: list[Any], positive_class: Any = None) -> tuple[Array, Array]:
+    """Labels as int8, 1 for the second class and -1 for any other; and whether each is of one of the classes.
+
+    If the user says which label is positive, any other is negative: the fingerprint of the signs then decides
+    whether the proof is about the same.
+    """
     values = labels.tolist()
+    if positive_class is not None:
+        positive = np.array([value == positive_class for value in values], np.bool_)
+        return np.where(positive, 1, -1).astype(np.int8), np.ones(labels.size, np.bool_)
+    negative_class, positive_class = classes
     negative = np.array([value == negative_class for value in values], np.bool_)
     positive = np.array([value == positive_class for value in values], np.bool_)
     return np.where(positive, 1, -1).astype(np.int8), positive ^ negative
 
 
-def require_sealed(name: str, array: Array, header: Header) -> None:
+def require_sealed(name: str, array: Array, header: Header, advice: str = "") -> None:
     """The array has the fingerprint the header says it has."""
     same = hashlib.sha256(array.data).hexdigest() == header["fingerprint"].get(name)
-    require(same, f"The {name} are not those of the proof.")
+    require(same, f"The {name} are not those of the proof.{advice}")
 
 
 # -- columns -----------------------------------------------------------------------------------------------

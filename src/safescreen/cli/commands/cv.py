@@ -14,7 +14,7 @@ from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, without
 from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, RangeOptions, SearchOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
-from safescreen.cli.output.show import make_console, make_table, show_notes
+from safescreen.cli.output.show import make_console, make_table, show_modelled, show_notes
 from safescreen.cli.ranges import clipped, parse_candidates
 from safescreen.status import Status
 from safescreen.text import nearest
@@ -93,22 +93,26 @@ def cv(
     fixed = {name: values[0] for name, values in candidates.items() if len(values) == 1}
     console = make_console(outputs.silent)
     show_notes(console, data.notes)
-    given = {} if estimation.refit_gamma is None else {"refit_gamma": estimation.ridge}
+    given = {name: value for name, value in terms.asdict().items() if value is not None}
+    if estimation.refit_gamma is not None:
+        given["refit_gamma"] = estimation.ridge
     chooser = ss.L0LogisticRegressionCV(
-        **{name: value for name, value in terms.asdict().items() if value is not None},
-        **candidates | fixed | given,
+        **given | candidates | fixed,
         **validation.asdict(),
         **vars(search),
+        positive_class=data.positive,
+        copies=source.copies,
         make_parts=None if data.gaps is None else data.gaps.refill,
         refit=False,
     )
     shortfall = _cross_validate(chooser, data, outputs.quiet)
     best = {"k": None, "mu": None, **fixed, **chooser.best_params_}
-    problem = make_problem(data, {**terms.asdict(), **best})
+    problem = make_problem(data, {**terms.asdict(), **best}, source.copies)
     solution = ss.solve(problem, **vars(search), progress=not outputs.quiet)
     chooser.adopt(solution)
     result = Result(data, solution, chooser.estimate_)
     rows = _rows(chooser)
+    show_modelled(console, problem)
     _show(console, chooser, validation.scoring)
     result.show(console)
     if shortfall:

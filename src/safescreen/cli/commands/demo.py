@@ -44,6 +44,7 @@ def demo(
         f"to learn from, {len(y) - problem.n_samples} held out"
     )
     console.print(f"Standardised, with intercept, at most k={problem.k} features, gamma={problem.gamma:g}")
+    console.print(f"Modelled: {problem.modelled}")
     console.print(screening_line(ss.screen(problem)))
     solution = ss.solve(problem, rel_gap=1e-4)
     estimated = estimate(solution, estimation.ridge)

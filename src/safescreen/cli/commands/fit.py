@@ -33,7 +33,7 @@ def fit(
 
     check_outputs(outputs, source.data, source.test)
     data = load(source.data, source.reading(), terms.include)
-    problem = make_problem(data, terms.asdict())
+    problem = make_problem(data, terms.asdict(), source.copies)
     held_out = load_test(source.test, data)
     console = make_console(outputs.silent)
     introduce(console, data, problem)

@@ -11,7 +11,7 @@ from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, RangeOptions, SearchOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
-from safescreen.cli.output.show import introduce, make_console, make_table, plain
+from safescreen.cli.output.show import copies_line, introduce, make_console, make_table, plain
 from safescreen.cli.ranges import clipped, parse_path
 from safescreen.status import Status
 
@@ -40,7 +40,7 @@ def path(
     varying, data = clipped(varying, load(source.data, source.reading(), terms.include))
     [(name, values)] = varying.items()
     held_out = load_test(source.test, data)
-    problem = make_problem(data, {**terms.asdict(), **fixed, name: values[0]})
+    problem = make_problem(data, {**terms.asdict(), **fixed, name: values[0]}, source.copies)
     console = make_console(outputs.silent)
     introduce(console, data, problem, varying=name)
     settings = {**vars(search), **varying, "refit_gamma": estimation.ridge}
@@ -56,7 +56,7 @@ def path(
         report=lambda path: ss.report(found, path, test=held_out, title=data.title),
     )
     if outputs.json:
-        print_json({"parameter": name, "points": rows, "notes": data.notes})
+        print_json({"positive_class": problem.positive_class, "parameter": name, "points": rows, "notes": data.notes})
     finish(proved=all(status == Status.OPTIMAL for status in found.statuses))
 
 
@@ -93,6 +93,8 @@ def _show(console: Console, found: ss.L0Path, results: list[Result]) -> None:
         low, high = found.refit_gammas.min(), found.refit_gammas.max()
         ridges = f"{low:g}" if low == high else f"{low:g} to {high:g}"
         console.print(f"Proofs are about the choices at gamma; AUC is that of estimates at γ = {ridges}.")
+    for line in dict.fromkeys(filter(None, (copies_line(solution) for solution in found))):
+        console.print(line)
     open_points = sum(status != Status.OPTIMAL for status in found.statuses)
     if open_points:
         console.print(f"[yellow]{open_points} of {len(found)} searches ended early[/yellow]: see their gaps.")

@@ -26,7 +26,7 @@ def predict(
     source: Annotated[DataOptions, only("data")],
     proba: Annotated[
         bool,
-        typer.Option("--proba", help="Add the probability of the second label.", rich_help_panel=OutputOptions.panel),
+        typer.Option("--proba", help="Add the probability of the modelled label.", rich_help_panel=OutputOptions.panel),
     ] = False,
     outputs: Annotated[OutputOptions, only("output", "json", "quiet")],
 ) -> None:
@@ -42,17 +42,17 @@ def predict(
     table = read_new(source.data, encoding)
     log_odds, known = _log_odds(record, encoding, table)
     notes = [*table.notes, *_notes(record, encoding, table, known)]
-    notes += [f"The probability is that of the label {record.classes[1]}."] if proba else []
+    notes += [f"The probability is that of the label {record.positive_class}."] if proba else []
     show_notes(make_console(outputs.quiet, stderr=True), notes)
     rows = _rows(record, log_odds, known, proba)
     if outputs.json:
-        print_json({"classes": record.classes, "predictions": rows})
+        print_json({"classes": record.classes, "positive_class": record.positive_class, "predictions": rows})
     if outputs.output is not None or not outputs.silent:
         write_records(outputs.output, rows)
 
 
 def _log_odds(record: Record, encoding: Encoding, table: Table) -> tuple[FloatArray, BoolArray]:
-    """Log-odds of the second label, and for which rows they are known."""
+    """Log-odds of the label that is modelled, and for which rows they are known."""
     import numpy as np
 
     from safescreen.prediction import linear_predictor

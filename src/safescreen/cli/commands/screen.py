@@ -26,7 +26,7 @@ _STYLES = {"in": "cyan", "undecided": "default", "out": "green"}
 @expand
 def screen(
     *,
-    source: Annotated[DataOptions, without("test")],
+    source: Annotated[DataOptions, without("test", "copies")],
     terms: TermOptions,
     top: Annotated[int, typer.Option(help="Features to show of each kind.", rich_help_panel=OutputOptions.panel)] = 5,
     outputs: Annotated[OutputOptions, only("output", "json", "quiet")],
@@ -53,7 +53,7 @@ def screen(
 def _document(problem: ss.Problem, screening: ss.Screening, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Everything, for other programs."""
     return {
-        **attributes(problem, "n_samples", "n_features"),
+        **attributes(problem, "positive_class", "n_samples", "n_features"),
         **screening_document(screening),
         **attributes(screening, "lower_bound", "upper_bound", "seconds"),
         "features": [{"name": row["feature"], "decision": row["decision"], "margin": row["margin"]} for row in rows],

@@ -21,7 +21,7 @@ from safescreen.files import check_readable
 def verify(
     *,
     proof: Annotated[Path, typer.Argument(metavar="PROOF", help="Proof written by fit.")],
-    source: Annotated[DataOptions, without("test")],
+    source: Annotated[DataOptions, without("test", "copies")],
     model: Annotated[
         Path | None,
         typer.Option(
@@ -39,14 +39,15 @@ def verify(
     from safescreen.cli.inputs import load, reading_of
 
     check_readable(proof)
-    data = load(source.data, source.reading() if model is None else reading_of(model, source.target))
-    result = ss.verify(proof, data.X, data.y, data.weights)
+    reading = source.reading() if model is None else reading_of(model, source.target, source.positive)
+    data = load(source.data, reading)
+    result = ss.verify(proof, data.X, data.y, data.weights, positive_class=data.positive)
     console = make_console(outputs.silent)
     show_notes(console, data.notes)
     _show(console, result)
     if outputs.json:
         names = ("valid", "problem", "objective", "lower_bound", "gap", "leaves", "nodes", "seconds", "reason")
-        print_json(attributes(result, *names))
+        print_json({**attributes(result, *names), "classes": result.claims.get("classes")})
     finish(proved=result.valid)
 
 
@@ -60,4 +61,5 @@ def _show(console: Console, result: ss.Verification) -> None:
         f"γ = {result.claims['gamma']:g} than the bound says. It is about the choice; coefficients estimated at "
         "another ridge are no part of it."
     )
+    console.print(f"Modelled: probability of {plain(result.modelled)}.")
     console.print(grid({"problem": result.problem, **result_rows(result), "leaves": f"{result.leaves:,}"}))

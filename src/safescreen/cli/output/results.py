@@ -14,7 +14,7 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.arrays import AnyArray, FloatArray
 from safescreen.cli.output.files import attributes, screening_document
-from safescreen.cli.output.show import grid, plain, result_rows, screening_line, show_features
+from safescreen.cli.output.show import copies_line, grid, plain, result_rows, screening_line, show_features
 from safescreen.estimation.cautions import only_class, scale_ratio
 from safescreen.estimation.telling import which_is_which
 from safescreen.prediction import accuracy, auc, linear_predictor
@@ -39,7 +39,7 @@ class Scores(NamedTuple):
 def score(solution: ss.Solution, estimate: ss.Estimate, X: Any, y: Any, weights: FloatArray | None = None) -> Scores:
     """How well the estimates predict."""
     log_odds = linear_predictor(X, estimate.coef(solution.problem.n_features), estimate.intercept)
-    positive = np.asarray(y == solution.problem.classes[1])
+    positive = np.asarray(y == solution.problem.positive_class)
     return Scores(accuracy(log_odds, positive, weights), auc(log_odds, positive, weights))
 
 
@@ -114,6 +114,8 @@ class Result:
         if solution.screening is not None:
             console.print(screening_line(solution.screening, seconds=False))
         show_features(console, self.table)
+        if copies_line(solution):
+            console.print(copies_line(solution))
         scores = {what.replace("_", " "): str(found) for what, found in self.scores.items()}
         console.print(grid({"status": solution.status, **result_rows(solution), **scores}, align="left"))
         if solution.status != Status.OPTIMAL:
@@ -133,12 +135,13 @@ class Result:
         solution, problem = self.solution, self.solution.problem
         return {
             "target": self.data.target,
-            **attributes(problem, "classes", "n_samples", "n_features", *Terms.names()),
+            **attributes(problem, "classes", "positive_class", "n_samples", "n_features", *Terms.names()),
             **attributes(solution, "status", "objective", "lower_bound", "gap", "nodes", "seconds"),
             "screening": None if solution.screening is None else screening_document(solution.screening),
             "refit_gamma": self.estimate.gamma,
             "features": chosen_features(self.table),
             "intercept": self.estimate.intercept,
+            "copies": [problem.names(group) for group in problem.copies_of(solution.support)],
             "selection": {"coefficients": solution.coef[solution.support], "intercept": solution.intercept},
             "scores": {what: found._asdict() for what, found in self.scores.items()},
         }

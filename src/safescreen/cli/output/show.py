@@ -63,7 +63,13 @@ def introduce(console: Console, data: Prepared, problem: ss.Problem, varying: st
     show_notes(console, data.notes)
     console.print(_question(data, problem, varying))
     weighted = ", weighted" if problem.weights.min() < problem.weights.max() else ""
-    console.print(f"[dim]{problem.terms.describe(without=varying)}{weighted}[/dim]")
+    console.print(f"[dim]{problem.describe(without=varying)}{weighted}[/dim]")
+    show_modelled(console, problem)
+
+
+def show_modelled(console: Console, problem: ss.Problem) -> None:
+    """Which class coefficients and probabilities are about."""
+    console.print(f"Modelled: {plain(problem.modelled)}.")
 
 
 def show_notes(console: Console, notes: Iterable[str]) -> None:
@@ -77,7 +83,7 @@ def _question(data: Prepared, problem: ss.Problem, varying: str) -> str:
     limited = not varying and problem.k < problem.n_features
     which = f"Which {problem.k} of" if limited else "Which of"
     verb = "predicts" if limited and problem.k == 1 else "predict"
-    aim = plain(f"{data.target} = {problem.classes[1]}")
+    aim = plain(f"{data.target} = {problem.positive_class}")
     each = f", for each {varying}" if varying else ""
     return (
         f"[bold]{which} {problem.n_features:,} features[/bold] best {verb} [bold]{aim}[/bold]{each}? "
@@ -93,6 +99,13 @@ def screening_line(screening: ss.Screening, seconds: bool = True) -> str:
         f"[cyan]{len(screening.included)} in[/cyan], {len(screening.undecided)} undecided "
         f"({screening.percent:.1f} % decided)"
     )
+
+
+def copies_line(solution: ss.Solution) -> str:
+    """Which chosen features stand for others, empty if none does or all may be chosen."""
+    problem = solution.problem
+    told = problem.about_copies(solution.support) if problem.one_of_copies else ""
+    return f"[yellow]Note:[/yellow] {plain(told)}; --copies allow lets them compete." if told else ""
 
 
 def show_features(console: Console, model: ModelTable) -> None:

@@ -22,10 +22,11 @@ class Decision(StrEnum):
     UNKNOWN = "n"
     OUT = "o"
     FORBIDDEN = "f"
+    COPY = "d"
     CONSTANT = "c"
 
 
-_WORDS = ("required", "proved in", "undecided", "not screened", "ruled out", "excluded", "constant")
+_WORDS = ("required", "proved in", "undecided", "not screened", "ruled out", "excluded", "copy of another", "constant")
 LABELS = dict(zip(Decision, _WORDS, strict=True))
 
 
@@ -38,6 +39,7 @@ def decisions(solution: Solution) -> str:
         letters[screening.included] = Decision.IN
     letters[problem.excluded] = Decision.CONSTANT
     letters[problem.exclude] = Decision.FORBIDDEN
+    letters[problem.left_out] = Decision.COPY
     letters[problem.include] = Decision.REQUIRED
     return "".join(letters.tolist())
 

@@ -13,6 +13,7 @@ from scipy.stats import binomtest, norm, rankdata
 from safescreen import prediction
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.estimation import Estimate
+from safescreen.problem.labels import is_against_rest
 from safescreen.problem.validation import check_matrix
 from safescreen.search.solution import Solution
 
@@ -138,11 +139,13 @@ def _matched(solution: Solution, X: Any) -> Any:
 
 
 def _positive(solution: Solution, y: Any, size: int) -> BoolArray:
-    """Which samples have the larger of the two labels."""
+    """Which samples have the label that is modelled."""
     labels = np.asarray(y).reshape(-1).tolist()
     if len(labels) != size:
         raise ValueError(f"test has {size} rows in X, but {len(labels)} labels in y.")
     negative, positive = solution.problem.classes.tolist()
+    if is_against_rest(negative, solution.problem.positive_class):
+        return np.array([label == solution.problem.positive_class for label in labels], dtype=np.bool_)
     unknown = [label for label in labels if label not in (negative, positive)]
     if unknown:
         raise ValueError(f"test has the label {unknown[0]!r} in y, but the model knows {negative!r} and {positive!r}.")

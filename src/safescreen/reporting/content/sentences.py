@@ -41,7 +41,7 @@ def title(subject: Subject) -> str:
 
 def label(problem: Problem, which: int) -> str:
     """One of the two labels, in quotation marks."""
-    return f"“{shortened(str(problem.classes.tolist()[which]), _LONGEST_LABEL)}”"
+    return f"“{shortened(problem.class_names[which], _LONGEST_LABEL)}”"
 
 
 def question(subject: Subject) -> str:
@@ -91,7 +91,9 @@ def meaning_of_best(subject: Subject) -> str:
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}"
     scale = "Features were standardised first" if problem.standardize else "Features were used in their own units"
     intercept = "an unpenalised intercept is fitted" if problem.fit_intercept else "there is no intercept"
-    return f"“Best” means the smallest objective: {listed}. {scale}; {intercept}."
+    best = f"“Best” means the smallest objective: {listed}. {scale}; {intercept}. "
+    modelled = f"The model gives the probability of {label(problem, 1)}."
+    return best + modelled
 
 
 def all_models(problem: Problem) -> str:
@@ -101,8 +103,11 @@ def all_models(problem: Problem) -> str:
     given = []
     if problem.include.size:
         given.append(f"the {counted(problem.include.size, 'required feature')}")
-    if problem.exclude.size:
-        given.append(f"none of the {counted(problem.exclude.size, 'excluded feature')}")
+    excluded = problem.exclude.size - problem.left_out.size
+    if excluded:
+        given.append(f"none of the {counted(excluded, 'excluded feature')}")
+    if problem.left_out.size:
+        given.append("one of several copies")
     extra = f", with {' and '.join(given)}" if given else ""
     return f"all logistic models with {most} of {problem.n_features:,} features{price}{extra}"
 
@@ -161,6 +166,7 @@ def _given(solution: Solution) -> str:
     reasons = {
         Decision.REQUIRED: "required by the user",
         Decision.FORBIDDEN: "excluded by the user",
+        Decision.COPY: "left out in favour of a copy",
         Decision.CONSTANT: "left out for being constant",
     }
     counts = [(letters.count(decision), why) for decision, why in reasons.items()]

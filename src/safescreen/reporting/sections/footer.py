@@ -18,6 +18,7 @@ import sklearn
 import safescreen.reporting.markup as html
 from safescreen import __version__
 from safescreen.formatting.escaping import escaped, shortened
+from safescreen.problem import Problem
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.subject import Subject
 
@@ -98,17 +99,27 @@ def _problem_facts(subject: Subject) -> dict[str, Any]:
     classes += f" and {problem.n_samples - positive:,} {sentences.label(problem, 0)}"
     facts: dict[str, Any] = {
         "samples": f"{problem.n_samples:,}, of which {classes}",
+        "modelled": f"probability of {sentences.label(problem, 1)}",
         "features": f"{problem.n_features:,}",
-        **dict(problem.terms.facts()),
+        **dict(problem.asked.facts()),
         "sample weights": "individual" if sentences.is_weighted(problem) else "equal",
     }
     if subject.two_ridges:
         facts["ridge γ of the estimates"] = f"{subject.model.gamma:g}"
-    for key, features in (("required", problem.include), ("excluded", problem.exclude)):
+    excluded = np.array(problem.asked.exclude, dtype=np.int64)
+    facts["copies"] = _copies(problem)
+    for key, features in (("required", problem.include), ("excluded", excluded)):
         if key in facts:  # their names say more than their number
             shown = ", ".join(shortened(name, 60) for name in problem.names(features[:20]))
             facts[key] = shown + (f" and {features.size - 20:,} more" if features.size > 20 else "")
     return facts
+
+
+def _copies(problem: Problem) -> str:
+    """What holds for columns that are copies of one another."""
+    if not problem.one_of_copies:
+        return "may be chosen like any other feature"
+    return f"{problem.left_out.size:,} left out" if problem.left_out.size else "none found"
 
 
 def _versions() -> dict[str, str]:

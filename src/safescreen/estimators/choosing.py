@@ -1,0 +1,100 @@
+"""Which candidate a cross-validation chooses, and what is said about the choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+
+from safescreen.arrays import BoolArray, FloatArray
+from safescreen.estimators.candidates import Candidates
+from safescreen.estimators.folds import Fold
+
+FEW = 3
+"""Of fewer values than this every choice lies at an edge, so that none is worth mentioning."""
+
+_WIDER = {
+    "k": ("larger", "more features may predict better"),
+    "mu": ("smaller", "more features may predict better"),
+    "gamma": ("larger", "a weaker ridge may choose better features"),
+    "refit_gamma": ("larger", "a weaker ridge may predict better"),
+}
+"""In which direction there may be more, and what it would mean."""
+
+
+def tabulate(candidates: Candidates, folds: list[Fold]) -> dict[str, Any]:
+    """Results in the layout of scikit-learn's ``GridSearchCV``."""
+    params = candidates.params
+    scores, gaps, seconds, sizes = (np.array(values) for values in zip(*folds, strict=True))
+    return {
+        "mean_fit_time": seconds.mean(axis=0),
+        "std_fit_time": seconds.std(axis=0),
+        **{f"param_{name}": _column([one[name] for one in params]) for name in params[0]},
+        "params": params,
+        **{f"split{i}_test_score": fold.scores for i, fold in enumerate(folds)},
+        **_ranked(scores.mean(axis=0)),
+        "std_test_score": scores.std(axis=0),
+        "mean_n_features": sizes.mean(axis=0),
+        "max_gap": gaps.max(axis=0),
+    }
+
+
+def _ranked(mean: FloatArray) -> dict[str, Any]:
+    places = rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min")
+    return {"mean_test_score": mean, "rank_test_score": places.astype(np.int32)}
+
+
+def _column(values: list[Any]) -> npt.NDArray[Any]:
+    """Numbers as numbers, and as objects where words are among them."""
+    if any(isinstance(value, str) for value in values):
+        return np.array(values, dtype=object)
+    return np.array(values)
+
+
+def choose(candidates: Candidates, folds: list[Fold], fold_gap: float, one_standard_error: bool) -> int:
+    """The best candidate, or the simplest or the best proved one that cannot be told from it.
+
+    With `one_standard_error`, the fewest features (or the highest price) within one standard error of the best.
+    Otherwise a best candidate whose searches ended before their gap gives way to the best one with searches that did
+    not, if the two differ by no more than the standard error of their difference: what cannot be proved in a fold is
+    not likely to be proved on all data.
+    """
+    scores = np.array([fold.scores for fold in folds])
+    mean = np.where(np.isnan(scores).any(axis=0), -np.inf, scores.mean(axis=0))
+    best = int(np.argmax(mean))
+    if one_standard_error:
+        near = mean >= mean[best] - scores[:, best].std() / np.sqrt(len(folds))
+        return _simplest(candidates, near, mean)
+    proved = np.array([fold.gaps for fold in folds]).max(axis=0) <= fold_gap
+    if proved[best] or len(folds) < 2:
+        return best
+    doubt = (scores - scores[:, [best]]).std(axis=0, ddof=1) / np.sqrt(len(folds))
+    near = proved & (mean >= mean[best] - doubt)
+    return int(np.argmax(np.where(near, mean, -np.inf))) if near.any() else best
+
+
+def _simplest(candidates: Candidates, allowed: BoolArray, mean: FloatArray) -> int:
+    """The allowed candidate with the fewest features, or the highest price, then the strongest ridge of the choice."""
+    sign = 1.0 if candidates.name == "k" else -1.0
+    params = candidates.params
+    places = np.flatnonzero(allowed).tolist()
+    return int(min(places, key=lambda i: (sign * params[i][candidates.name], params[i]["gamma"], -mean[i])))
+
+
+def at_edges(candidates: Candidates, params: dict[str, Any], n_features: int) -> list[str]:
+    """What lies at the edge of what was tried, each as a sentence."""
+    sentences = []
+    for name, tried in candidates.tried.items():
+        numbers = sorted({value for value in tried if not isinstance(value, str)})
+        direction, meaning = _WIDER[name]
+        edge = numbers[-1 if direction == "larger" else 0] if numbers else None
+        reached = name == "k" and params[name] >= n_features
+        if len(numbers) >= FEW and params[name] == edge and not reached:
+            sentences.append(f"{name}={edge:g} is the {_extreme(direction)} value tried, and {meaning}")
+    return sentences
+
+
+def _extreme(direction: str) -> str:
+    return "largest" if direction == "larger" else "smallest"

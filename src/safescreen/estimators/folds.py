@@ -1,0 +1,145 @@
+"""One fold of a cross-validation: every candidate is fitted to one part of the data and scored on the other.
+
+The candidates share one design; each search starts from the model of a neighbour, and the ridges of the estimates share
+a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from safescreen.arrays import FloatArray, IndexArray
+from safescreen.estimation import Model, models_at
+from safescreen.estimators.candidates import Candidates
+from safescreen.estimators.classifier import SEARCH, L0LogisticRegression
+from safescreen.estimators.clock import Clock
+from safescreen.estimators.labels import adopt_classes
+from safescreen.estimators.shared import make_problem
+from safescreen.path import solve_along
+from safescreen.prediction import linear_predictor, log_loss
+from safescreen.problem import Problem
+from safescreen.search import Settings, Solution
+
+Scorer = Callable[..., float]
+PartMaker = Callable[[Any, IndexArray, IndexArray], tuple[Any, Any]]
+Split = tuple[IndexArray, IndexArray]
+
+
+class Data(NamedTuple):
+    """Checked training data."""
+
+    X: Any
+    y: npt.NDArray[Any]
+    weights: FloatArray | None
+
+    def parts(self, split: Split, make_parts: PartMaker) -> list[Data]:
+        """The training and the test part."""
+        return [
+            Data(X, self.y[rows], None if self.weights is None else self.weights[rows])
+            for X, rows in zip(make_parts(self.X, *split), split, strict=True)
+        ]
+
+
+class Fold(NamedTuple):
+    """One number per candidate."""
+
+    scores: FloatArray
+    gaps: FloatArray
+    seconds: FloatArray
+    sizes: FloatArray
+
+
+class Job(NamedTuple):
+    """What all folds have in common."""
+
+    template: L0LogisticRegression
+    candidates: Candidates
+    data: Data
+    make_parts: PartMaker
+    scorer: Scorer | None
+
+
+def plain_rows(X: Any, train: IndexArray, test: IndexArray) -> tuple[Any, Any]:
+    """A fold's training and test part, as they are."""
+    return X[train], X[test]
+
+
+def run_fold(job: Job, split: Split, seconds: float | None) -> Fold:
+    """Fit all candidates to one part of the data and score them on the other, in about so many seconds."""
+    training, held_out = job.data.parts(split, job.make_parts)
+    problem = make_problem(job.template, *training)
+    solutions = solve_candidates(problem, job.template, job.candidates, seconds)
+    score = _log_loss_of if job.scorer is None else _Scored(job, problem)
+    scores = [
+        score(solution, model, held_out)
+        for solution in solutions
+        for model in models_at(solution, job.candidates.refits)
+    ]
+    return recorded(scores, solutions, len(job.candidates.refits))
+
+
+def recorded(scores: list[float], solutions: list[Solution], times: int) -> Fold:
+    """Scores of all candidates, with what is known of the searches that several of them share."""
+    known = [[solution.gap, solution.seconds, solution.support.size] for solution in solutions]
+    return Fold(np.array(scores), *np.repeat(np.array(known, dtype=np.float64), times, axis=0).T)
+
+
+def solve_candidates(
+    problem: Problem, template: L0LogisticRegression, candidates: Candidates, seconds: float | None
+) -> list[Solution]:
+    """A path per ridge of the choice, from strong to weak, each starting from the one before.
+
+    What one path leaves of the time goes to the others: the weakest ridge, whose searches take longest, comes last.
+    """
+    clock = Clock(seconds)
+    settings = Settings(**{name: getattr(template, name) for name in SEARCH})
+    order = sorted(range(len(candidates.gammas)), key=lambda place: candidates.gammas[place])
+    paths: dict[int, list[Solution]] = {}
+    previous: list[Solution] | None = None
+    for done, place in enumerate(order):
+        remaining = clock.remaining
+        share = None if remaining is None else remaining / ((len(order) - done) * len(candidates.values))
+        previous = paths[place] = solve_along(
+            problem.with_parameters(gamma=candidates.gammas[place]),
+            candidates.name,
+            candidates.values,
+            replace(settings, time_limit=share),
+            starts=previous,
+        )
+    return [solution for place in range(len(order)) for solution in paths[place]]
+
+
+def _log_loss_of(solution: Solution, model: Model, data: Data) -> float:
+    """The mean log-likelihood: defined for folds with one class, and finite for confident mistakes."""
+    problem = solution.problem
+    coef = np.zeros(problem.n_features)
+    coef[solution.support] = model.coefficients
+    log_odds = linear_predictor(data.X, coef, model.intercept)
+    return -log_loss(log_odds, np.asarray(data.y == problem.classes[1]), data.weights)
+
+
+class _Scored:
+    """A user's scorer, which wants an estimator.
+
+    Weights are passed on only if there are any, since not every scorer takes them.
+    """
+
+    def __init__(self, job: Job, problem: Problem) -> None:
+        assert job.scorer is not None
+        self._scorer = job.scorer
+        self._model = L0LogisticRegression(**job.template.get_params())
+        self._model.n_features_in_ = problem.n_features
+        adopt_classes(self._model, problem)
+
+    def __call__(self, solution: Solution, model: Model, data: Data) -> float:
+        coef = np.zeros((1, solution.problem.n_features))
+        coef[0, solution.support] = model.coefficients
+        self._model.coef_, self._model.intercept_ = coef, np.array([model.intercept])
+        self._model.support_ = solution.support
+        weights = {} if data.weights is None else {"sample_weight": data.weights}
+        return float(self._scorer(self._model, data.X, data.y, **weights))
