@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from safescreen.defaults import default_sizes
+from safescreen.defaults import default_refits, default_sizes
 from safescreen.estimation import check_refit_gamma
 from safescreen.path import checked_values, is_sequence
 from safescreen.problem.validation import about, check_budget, check_gamma, check_price
@@ -44,12 +44,14 @@ class Candidates:
         return {self.name: self.values, "gamma": self.gammas, "refit_gamma": self.refits}
 
 
-def make_candidates(k: Any, mu: Any, gamma: Any, refit_gamma: Any, *, n_features: int, n_required: int) -> Candidates:
+def make_candidates(
+    k: Any, mu: Any, gamma: Any, refit_gamma: Any, *, n_samples: int, n_features: int, n_required: int
+) -> Candidates:
     """The candidates a user asks for; the problem keeps what is fixed."""
     if is_sequence(k) and is_sequence(mu):
         raise ValueError("k and mu are both sequences, but only one of them may be.")
     gammas = checked_values("gamma", gamma) if is_sequence(gamma) else [check_gamma(gamma)]
-    refits = _refits(refit_gamma)
+    refits = default_refits(n_samples) if refit_gamma is None else _refits(refit_gamma)
     if k is None and mu is None:
         k = default_sizes(n_required, n_features)
     if is_sequence(mu) or k is None:

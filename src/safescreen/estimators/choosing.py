@@ -15,6 +15,9 @@ from safescreen.estimators.folds import Fold
 FEW = 3
 """Of fewer values than this every choice lies at an edge, so that none is worth mentioning."""
 
+_LITTLE = 0.5
+"""A difference in standard errors of itself that is not worth a weaker ridge, and so a harder proof."""
+
 _WIDER = {
     "k": ("larger", "more features may predict better"),
     "mu": ("smaller", "more features may predict better"),
@@ -54,12 +57,13 @@ def _column(values: list[Any]) -> npt.NDArray[Any]:
 
 
 def choose(candidates: Candidates, folds: list[Fold], fold_gap: float, one_standard_error: bool) -> int:
-    """The best candidate, or the simplest or the best proved one that cannot be told from it.
+    """The best candidate, or one that cannot be told from it and is simpler or easier to prove.
 
     With `one_standard_error`, the fewest features (or the highest price) within one standard error of the best.
-    Otherwise a best candidate whose searches ended before their gap gives way to the best one with searches that did
-    not, if the two differ by no more than the standard error of their difference: what cannot be proved in a fold is
-    not likely to be proved on all data.
+    Otherwise the best one with the strongest ridge of the choice that differs from it by at most half the standard
+    error of their difference. If searches of that one ended before their gap, the best one whose searches did not takes
+    its place, should it lie within the whole standard error: what cannot be proved in a fold is not likely to be proved
+    on all data.
     """
     scores = np.array([fold.scores for fold in folds])
     mean = np.where(np.isnan(scores).any(axis=0), -np.inf, scores.mean(axis=0))
@@ -67,12 +71,20 @@ def choose(candidates: Candidates, folds: list[Fold], fold_gap: float, one_stand
     if one_standard_error:
         near = mean >= mean[best] - scores[:, best].std() / np.sqrt(len(folds))
         return _simplest(candidates, near, mean)
-    proved = np.array([fold.gaps for fold in folds]).max(axis=0) <= fold_gap
-    if proved[best] or len(folds) < 2:
+    if len(folds) < 2 or not np.isfinite(mean[best]):
         return best
+    lost = mean[best] - mean
     doubt = (scores - scores[:, [best]]).std(axis=0, ddof=1) / np.sqrt(len(folds))
-    near = proved & (mean >= mean[best] - doubt)
-    return int(np.argmax(np.where(near, mean, -np.inf))) if near.any() else best
+    gammas = np.array([one["gamma"] for one in candidates.params])
+    near = lost <= _LITTLE * doubt
+    chosen = _best_of(near & (gammas == gammas[near].min()), mean)
+    proved = np.array([fold.gaps for fold in folds]).max(axis=0) <= fold_gap
+    provable = proved & (lost <= doubt)
+    return chosen if proved[chosen] or not provable.any() else _best_of(provable, mean)
+
+
+def _best_of(allowed: BoolArray, mean: FloatArray) -> int:
+    return int(np.argmax(np.where(allowed, mean, -np.inf)))
 
 
 def _simplest(candidates: Candidates, allowed: BoolArray, mean: FloatArray) -> int:
@@ -83,10 +95,11 @@ def _simplest(candidates: Candidates, allowed: BoolArray, mean: FloatArray) -> i
     return int(min(places, key=lambda i: (sign * params[i][candidates.name], params[i]["gamma"], -mean[i])))
 
 
-def at_edges(candidates: Candidates, params: dict[str, Any], n_features: int) -> list[str]:
-    """What lies at the edge of what was tried, each as a sentence."""
+def at_edges(candidates: Candidates, names: list[str], params: dict[str, Any], n_features: int) -> list[str]:
+    """Which of these parameters lie at the edge of what was tried, each as a sentence."""
     sentences = []
-    for name, tried in candidates.tried.items():
+    for name in names:
+        tried = candidates.tried[name]
         numbers = sorted({value for value in tried if not isinstance(value, str)})
         direction, meaning = _WIDER[name]
         edge = numbers[-1 if direction == "larger" else 0] if numbers else None

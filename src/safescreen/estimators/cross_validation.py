@@ -25,7 +25,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
-from safescreen.defaults import GAMMAS, REFIT_GAMMAS, TOTAL_TIME
+from safescreen.defaults import GAMMAS, TOTAL_TIME
 from safescreen.estimators.candidates import CHOSEN, Candidates, make_candidates
 from safescreen.estimators.choosing import at_edges, choose, tabulate
 from safescreen.estimators.classifier import SEARCH, EndedEarlyWarning, L0LogisticRegression
@@ -94,10 +94,11 @@ class L0LogisticRegressionCV(L0LogisticRegression):
     mu : float or sequence of float, optional
         Prices to try. At most one of `k` and `mu` is a sequence; the other one, if given, holds for all candidates.
         With neither, budgets from 1 (or the number of included features) to 20 are tried, coarser above 6.
-    gamma : float or sequence of float, default (3.0, 10.0)
+    gamma : float or sequence of float, default (1.0, 3.0, 10.0)
         Ridges of the choice to try, each together with each budget or price.
-    refit_gamma : float, "same", "cv" or sequence of these, default ("same", 10.0, ..., 3000.0)
-        Ridges of the estimates to try. They cost next to nothing.
+    refit_gamma : float, "same", "cv" or sequence of these, optional
+        Ridges of the estimates to try; they cost next to nothing. By default ``"same"`` and 10, 30, 100, ..., 3000, as
+        far as they are at most half the number of samples: on few samples, weaker ones make confident mistakes.
     cv : int, cross-validation generator or iterable, optional
         As in scikit-learn; by default five stratified folds, drawn four times with up to 200 samples and twice with up
         to 1,000, since the scores of few samples are noisy.
@@ -185,7 +186,7 @@ gap_, status_, n_iter_, solution_
         k: int | Values | None = None,
         mu: float | Values | None = None,
         gamma: float | Values = GAMMAS,
-        refit_gamma: float | str | Values = REFIT_GAMMAS,
+        refit_gamma: float | str | Values | None = None,
         cv: Any = None,
         scoring: str | Scorer | None = None,
         criterion: str | None = None,
@@ -308,7 +309,7 @@ gap_, status_, n_iter_, solution_
         decided = self._decided(matrix.shape[1])
         candidates = make_candidates(
             self.k, self.mu, self.gamma, self.refit_gamma,
-            n_features=matrix.shape[1], n_required=len(decided["include"]),
+            n_samples=int(np.count_nonzero(weights)), n_features=matrix.shape[1], n_required=len(decided["include"]),
         )  # fmt: skip
         shared = {name: getattr(self, name) for name in _SHARED}
         self._template = L0LogisticRegression(**candidates.fixed, **shared, verbose=self.verbose)
@@ -363,7 +364,9 @@ gap_, status_, n_iter_, solution_
         self.best_index_ = best
         self.best_params_ = candidates.params[best]
         self.best_score_ = float(self.cv_results_["mean_test_score"][best])
-        self.edges_ = at_edges(candidates, self.best_params_, self.n_features_in_)
+        # the weakest ridge of the estimates that is tried by default is where we would not go further
+        names = [name for name in candidates.tried if name != "refit_gamma" or self.refit_gamma is not None]
+        self.edges_ = at_edges(candidates, names, self.best_params_, self.n_features_in_)
         if self.edges_:
             warnings.warn(
                 f"The choice lies at the edge of the grid: {'; '.join(self.edges_)}.", GridEdgeWarning, stacklevel=4
@@ -388,7 +391,7 @@ gap_, status_, n_iter_, solution_
     def _fit_by_criterion(self, job: Job, X: Any, y: Any, sample_weight: npt.ArrayLike | None, clock: Clock) -> Self:
         """Choose by an information criterion on all data, without folds."""
         candidates = job.candidates
-        if self._tries_default_refits():  # a criterion always takes the weakest ridge, so folds have to choose that
+        if self.refit_gamma is None:  # a criterion always takes the weakest ridge, so folds have to choose that
             candidates = replace(candidates, refits=["cv"])
         template = clone(job.template).set_params(rel_gap=self.rel_gap)
         scored = score_by_criterion(str(self.criterion), job.data, template, candidates, clock.until(_SHARE_OF_PATH))
@@ -433,11 +436,6 @@ gap_, status_, n_iter_, solution_
             name: check_features(name, getattr(self, name), n_features, names).tolist()
             for name in ("include", "exclude")
         }
-
-    def _tries_default_refits(self) -> bool:
-        """Whether the user left the ridges of the estimates to us."""
-        given: Any = self.refit_gamma
-        return isinstance(given, tuple) and given == REFIT_GAMMAS
 
     def _adopt_model(self, model: L0LogisticRegression) -> Self:
         """Show the final model's attributes as one's own."""
