@@ -391,7 +391,8 @@ gap_, status_, n_iter_, solution_
     def _fit_by_criterion(self, job: Job, X: Any, y: Any, sample_weight: npt.ArrayLike | None, clock: Clock) -> Self:
         """Choose by an information criterion on all data, without folds."""
         candidates = job.candidates
-        if self.refit_gamma is None:  # a criterion always takes the weakest ridge, so folds have to choose that
+        given: Any = self.refit_gamma
+        if given is None:  # a criterion always takes the weakest ridge, so folds have to choose that
             candidates = replace(candidates, refits=["cv"])
         template = clone(job.template).set_params(rel_gap=self.rel_gap)
         scored = score_by_criterion(str(self.criterion), job.data, template, candidates, clock.until(_SHARE_OF_PATH))
