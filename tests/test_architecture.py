@@ -34,7 +34,7 @@ ROOMS = {
     "search": "arrays tuning status files formatting.cards problem kernels relaxation screening incumbents",
     "estimation": "arrays status prediction formatting.digits problem search.solution",
     "path": "status formatting.cards problem search estimation",
-    "summary": "arrays formatting search.solution estimation",
+    "summary": "arrays formatting problem.labels search.solution estimation",
     "stability": "arrays status formatting problem search estimation",
     # what users touch
     "datasets": "arrays files",

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from safescreen import __version__
+from safescreen.defaults import default_budget
 from safescreen.estimation import estimate
 from safescreen.estimators import L0LogisticRegression, Selection
 from safescreen.estimators.labels import class_pair, set_classes
@@ -162,4 +163,16 @@ def _selection(record: Record) -> Selection:
         gap=record.gap,
         status=record.status,
         nodes=record.selection.nodes,
+        **_terms(record),
     )
+
+
+def _terms(record: Record) -> dict[str, Any]:
+    """Under which budget and price the choice was made: without either, estimators have a budget by default."""
+    given = record.parameters
+    k, mu, size = given.get("k"), given.get("mu"), record.n_features
+    if k is None and mu is None:
+        k = default_budget(len(set(given.get("include", ()))), size)
+        k = k if record.support.size <= k else None  # a problem has none
+    restricted = bool(given.get("include") or given.get("exclude") or record.copies)
+    return {"k": size if k is None else min(k, size), "mu": 0.0 if mu is None else mu, "restricted": restricted}
