@@ -521,7 +521,7 @@ def test_the_page_says_which_ridge_is_which(two_ridges, tmp_path):
     proof = tmp_path / "proof.npz"
     solution = ss.solve(two_ridges.solution_.problem, proof=proof)
     page = Page(ss.report(solution, estimate=estimate(solution, 80.0), proof=proof)).text
-    assert "Chosen at γ = 5: proved that no other choice of features" in page
+    assert "Chosen at γ = 5: proved that no other choice of at most" in page
     assert "coefficients estimated at γ = 80. The model below is the estimate." in page
     assert "this choice of features, at γ = 5, is optimal up to" in page
     assert "The proof is about the choice of features at γ = 5, not about the estimates." in page

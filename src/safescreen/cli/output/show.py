@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from rich.table import Table
 import safescreen as ss
 
 if TYPE_CHECKING:
+    from safescreen.summary import Table as ModelTable
     from safescreen.tables import Prepared
 
 _COLUMNS: dict[str, dict[str, Any]] = {
@@ -32,7 +32,12 @@ def make_console(quiet: bool = False, stderr: bool = False) -> Console:
 
 def plain(text: object) -> str:
     """Names, labels and paths as they are: no markup, nothing that a terminal would obey."""
-    return escape("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text)))
+    return escape(
+        "".join(
+            letter if letter.isprintable() or letter == "\u00a0" else "\N{REPLACEMENT CHARACTER}"
+            for letter in str(text)
+        )
+    )
 
 
 def make_table(columns: dict[str, str]) -> Table:
@@ -103,15 +108,21 @@ def copies_line(solution: ss.Solution) -> str:
     return f"[yellow]Note:[/yellow] {plain(told)}; --copies allow lets them compete." if told else ""
 
 
-def features_table(features: list[dict[str, Any]], intercept: float) -> Table:
-    """The chosen features, those that matter most first; huge odds ratios as powers."""
-    table = make_table({"chosen feature": "text", "coefficient": "number", "odds ratio per std. dev.": "number"})
-    for feature in sorted(features, key=lambda feature: -abs(feature["log_odds_ratio_per_std"])):
-        effect = feature["log_odds_ratio_per_std"]
-        odds_ratio = f"{math.exp(effect):.4g}" if effect < 700.0 else f"e^{effect:.4g}"
-        table.add_row(plain(feature["name"]), f"{feature['coefficient']:.4g}", odds_ratio)
-    table.add_row("[dim]intercept[/dim]", f"{intercept:.4g}", "")
-    return table
+def show_features(console: Console, model: ModelTable) -> None:
+    """The chosen features, those that matter most first, and what their columns mean."""
+    from safescreen.summary.cells import cells, heads, notes
+
+    first, *others = heads(model)
+    titles = {f"{head.brief or head.title}\n{head.remark}": "number" for head in others}
+    table = make_table({first.title: "text", **titles})
+    table.collapse_padding = True  # the more room for names
+    *features, intercept = cells(model)
+    for line in features:
+        table.add_row(*map(plain, line))
+    table.add_row(f"[dim]{intercept[0]}[/dim]", *intercept[1:])
+    console.print(table)
+    for note in notes(model):
+        console.print(f"[dim]{plain(note)}[/dim]")
 
 
 def result_rows(found: ss.Solution | ss.Verification) -> dict[str, str]:
