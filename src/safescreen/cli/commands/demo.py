@@ -29,7 +29,7 @@ def demo(
     svg: Annotated[Path | None, typer.Option(help="Save what is shown as a picture, too.")] = None,
 ) -> None:
     """Screen and solve an embedded real data set, and show what is proved and how well it predicts."""
-    from safescreen.cli.output.results import chosen_features, score
+    from safescreen.cli.output.results import score
     from safescreen.estimation import estimate
     from safescreen.estimation.telling import which_is_which
 
@@ -47,7 +47,7 @@ def demo(
     console.print(screening_line(ss.screen(problem)))
     solution = ss.solve(problem, rel_gap=1e-4)
     estimated = estimate(solution, estimation.ridge)
-    console.print(features_table(chosen_features(solution, estimated), estimated.intercept))
+    console.print(features_table(solution, estimated))
     held_out = score(solution, estimated, X[::_HELD_OUT], y[::_HELD_OUT])
     rows = {"status": solution.status, **result_rows(solution), "held out": str(held_out)}
     console.print(grid(rows, align="left"))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group
 from rich.markup import escape
 from rich.table import Table
 
@@ -21,7 +20,7 @@ _COLUMNS: dict[str, dict[str, Any]] = {
     "text": {"overflow": "fold"},
     "word": {"no_wrap": True},
     "number": {"justify": "right", "no_wrap": True},
-    "long number": {"justify": "right", "overflow": "fold"},
+    "long number": {"justify": "right", "min_width": 8},
 }
 
 
@@ -37,7 +36,7 @@ def plain(text: object) -> str:
 
 def make_table(columns: dict[str, str]) -> Table:
     """A table; each column holds text, words, numbers or long numbers."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name, kind in columns.items():
         table.add_column(name, **_COLUMNS[kind])
     return table
@@ -73,6 +72,11 @@ def show_notes(console: Console, notes: Iterable[str]) -> None:
         console.print(f"[yellow]Note:[/yellow] {plain(note)}")
 
 
+def warn(console: Console, text: str) -> None:
+    """One line about what went less well than hoped for."""
+    console.print(f"[yellow]Warning:[/yellow] {plain(text)}", soft_wrap=True)
+
+
 def _question(data: Prepared, problem: ss.Problem, varying: str) -> str:
     """What is asked of the data."""
     limited = not varying and problem.k < problem.n_features
@@ -103,15 +107,21 @@ def copies_line(solution: ss.Solution) -> str:
     return f"[yellow]Note:[/yellow] {plain(told)}; --copies allow lets them compete." if told else ""
 
 
-def features_table(features: list[dict[str, Any]], intercept: float) -> Table:
-    """The chosen features, those that matter most first; huge odds ratios as powers."""
-    table = make_table({"chosen feature": "text", "coefficient": "number", "odds ratio per std. dev.": "number"})
-    for feature in sorted(features, key=lambda feature: -abs(feature["log_odds_ratio_per_std"])):
-        effect = feature["log_odds_ratio_per_std"]
-        odds_ratio = f"{math.exp(effect):.4g}" if effect < 700.0 else f"e^{effect:.4g}"
-        table.add_row(plain(feature["name"]), f"{feature['coefficient']:.4g}", odds_ratio)
-    table.add_row("[dim]intercept[/dim]", f"{intercept:.4g}", "")
-    return table
+def features_table(solution: ss.Solution, estimate: ss.Estimate) -> Group:
+    """The model as its summary has it: those features first that matter most."""
+    from safescreen.summary import Choice, cells
+    from safescreen.summary import make_table as summarised
+
+    problem = solution.problem
+    choice = Choice(problem.gamma, str(solution.status), solution.gap)
+    model = summarised(
+        estimate, solution.feature_names, positive=problem.positive_class, n_features=problem.n_features, choice=choice
+    )
+    heads = [f"{head.title}\n{head.remark}".rstrip() for head in cells.heads(model)]
+    table = make_table(dict(zip(heads, ("text", *("number" for _ in heads[1:])), strict=True)))
+    for line in cells.cells(model):
+        table.add_row(*(plain(cell.replace("\N{NO-BREAK SPACE}", " ")) for cell in line))
+    return Group(table, *(f"[dim]{plain(note)}[/dim]" for note in cells.notes(model)))
 
 
 def result_rows(found: ss.Solution | ss.Verification) -> dict[str, str]:
