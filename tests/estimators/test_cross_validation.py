@@ -87,12 +87,7 @@ def test_one_standard_error_prefers_a_high_price(data):
 
 def test_defaults(data):
     model = L0LogisticRegressionCV(cv=3).fit(*data)
-    tried = {
-        (k, gamma, refit)
-        for k in default_sizes(0, 8)
-        for gamma in GAMMAS
-        for refit in default_refits(150)
-    }
+    tried = {(k, gamma, refit) for k in default_sizes(0, 8) for gamma in GAMMAS for refit in default_refits(150)}
     results = model.cv_results_
     assert set(zip(results["param_k"], results["param_gamma"], results["param_refit_gamma"], strict=True)) == tried
     assert len(results["params"]) == len(tried)

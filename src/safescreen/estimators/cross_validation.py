@@ -146,6 +146,8 @@ screening, n_threads
         The chosen candidate and its mean score.
     edges_ : list of str
         What lies at the edge of the values tried, so that there may be better ones beyond; said in a `GridEdgeWarning`.
+    undone_ : str
+        What there was no time for in the folds, as said in an `EndedEarlyWarning`; empty if all is done.
     best_estimator_ : L0LogisticRegression
         The chosen candidate fitted to all data, with its proof; only with `refit`.
     n_splits_ : int
@@ -364,8 +366,9 @@ gap_, status_, n_iter_, solution_
         self.cv_results_ = tabulate(candidates, folds)
         self._choose(candidates, choose(candidates, folds, self.fold_gap, self.one_standard_error))
         short = np.array([fold.gaps for fold in folds])[:, :: len(candidates.refits)] > self.fold_gap
-        if len(folds) < planned or short.any():
-            warnings.warn(_undone(len(folds), planned, short, self), EndedEarlyWarning, stacklevel=3)
+        self.undone_ = _undone(len(folds), planned, short, self) if len(folds) < planned or short.any() else ""
+        if self.undone_:
+            warnings.warn(self.undone_, EndedEarlyWarning, stacklevel=3)
 
     def _choose(self, candidates: Candidates, best: int) -> None:
         """Take a candidate, and say so if it lies at the edge of what was tried."""
@@ -393,6 +396,7 @@ gap_, status_, n_iter_, solution_
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # whoever presses Ctrl-C knows
             self._record(candidates, finished, planned)
+            self.undone_ = f"Interrupted: these are results of {len(finished)} of {planned} folds."
             if self.refit:
                 self._finish(*data, _AFTER_INTERRUPT)
 
@@ -404,7 +408,7 @@ gap_, status_, n_iter_, solution_
             candidates = replace(candidates, refits=["cv"])
         template = clone(job.template).set_params(rel_gap=self.rel_gap)
         scored = score_by_criterion(str(self.criterion), job.data, template, candidates, clock.until(_SHARE_OF_PATH))
-        self.n_splits_ = 0
+        self.n_splits_, self.undone_ = 0, ""
         self.cv_results_ = {**tabulate(candidates, [scored]), "criterion": -scored.scores}
         del self.cv_results_["split0_test_score"]
         self._choose(candidates, int(np.argmax(scored.scores)))
