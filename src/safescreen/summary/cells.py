@@ -16,7 +16,7 @@ NOTHING = "–"
 REVERSED = "reversed"
 LARGER = "larger"
 _MEANINGS = {
-    LARGER: "Larger: the ridge made the coefficient larger than without one, at the cost of others.",
+    LARGER: "Larger: the ridge made the coefficient larger, at the cost of others.",
     REVERSED: "Reversed: without a ridge the coefficient has the other sign.",
     NOTHING: "– there are no coefficients without a ridge, because the features separate the classes "
     "(or repeat each other).",
@@ -76,11 +76,8 @@ def notes(table: Table) -> list[str]:
     """What the columns do not say for themselves."""
     found = []
     if table.rows:
-        found.append(
-            f"{MARK} the odds ratio to read: per unit for features that are 0 or 1, per standard deviation (SD) for "
-            "others."
-        )
-        found.append("Shrunk by: how much smaller the ridge made the coefficient than it is without one.")
+        found.append(f"{MARK} to be read: per unit for 0/1 features, per standard deviation (SD) for others.")
+        found.append("Shrunk by: how much smaller the ridge made the coefficient.")
     words = {shrunk(row.shrinkage) for row in table.rows}
     found += [meaning for word, meaning in _MEANINGS.items() if word in words]
     if table.n_resamples is not None:
