@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -21,7 +22,7 @@ from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import RepeatedStratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
@@ -41,11 +42,12 @@ from safescreen.estimators.folds import (
     Split,
     plain_rows,
     run_fold,
+    usual_folds,
 )
 from safescreen.estimators.labels import two_labels
 from safescreen.estimators.shared import check_binary, make_problem
 from safescreen.problem.terms import Features, Terms
-from safescreen.problem.validation import check_features, check_target, check_weights
+from safescreen.problem.validation import about, check_features, check_target, check_weights
 from safescreen.search import Solution, compile_now
 from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.progress import Progress
@@ -61,10 +63,6 @@ _SHARED = (
     *(name for name in SEARCH if name != "time_limit"),
 )
 """What holds for all candidates."""
-
-_FOLDS = 5
-_REPEATS = ((200, 4), (1000, 2))
-"""Up to how many samples the folds are drawn how often: scores of few samples are noisy, and their fits quick."""
 
 _SHARE_OF_FOLDS = 0.6
 """Of the total time; what the folds do not need goes to the final model."""
@@ -148,6 +146,8 @@ screening, n_threads
         The chosen candidate and its mean score.
     edges_ : list of str
         What lies at the edge of the values tried, so that there may be better ones beyond; said in a `GridEdgeWarning`.
+    undone_ : str
+        What there was no time for in the folds, as said in an `EndedEarlyWarning`; empty if all is done.
     best_estimator_ : L0LogisticRegression
         The chosen candidate fitted to all data, with its proof; only with `refit`.
     n_splits_ : int
@@ -286,7 +286,10 @@ gap_, status_, n_iter_, solution_
         """Refuse what makes no sense before anything is searched."""
         check_criterion(self.criterion)
         Settings(self.rel_gap, self.time_limit, self.node_limit, self.screening, self.n_threads).checked()
-        Settings(rel_gap=self.fold_gap).checked()
+        try:
+            Settings(rel_gap=self.fold_gap).checked()
+        except ValueError as error:
+            raise about("fold_gap", ValueError(str(error).replace("rel_gap", "fold_gap", 1))) from None
         if self.criterion is not None and self.scoring is not None:
             raise ValueError(
                 f"criterion is {self.criterion!r} and scoring is {self.scoring!r}, but an information criterion takes "
@@ -321,15 +324,22 @@ gap_, status_, n_iter_, solution_
         data = Data(matrix, labels, None if sample_weight is None else weights)
         make_parts = plain_rows if self.make_parts is None else self.make_parts
         scorer: Scorer | None = None if self.scoring is None else get_scorer(self.scoring)
-        return Job(template, candidates, data, make_parts, scorer), list(self._splits(data, groups))
+        splits = list(self._splits(data, groups)) if self.criterion is None else []
+        return Job(template, candidates, data, make_parts, scorer), splits
 
     def _splits(self, data: Data, groups: npt.ArrayLike | None) -> Iterator[Split]:
-        """The folds: the user's, or five stratified ones, drawn several times where samples are few."""
-        splitter = check_cv(self.cv, data.y, classifier=True)
-        if self.cv is None:
-            repeats = next((times for most, times in _REPEATS if len(data.y) <= most), 1)
-            splitter = RepeatedStratifiedKFold(n_splits=_FOLDS, n_repeats=repeats, random_state=0)
-        yield from splitter.split(data.X, data.y, groups)
+        """The folds: the user's, or five stratified ones, drawn several times where samples are few.
+
+        Rows of weight zero count as absent, unless the user says which rows go where.
+        """
+        if self.cv is not None and not isinstance(self.cv, Integral):
+            yield from check_cv(self.cv, data.y, classifier=True).split(data.X, data.y, groups)
+            return
+        counted = np.arange(len(data.y)) if data.weights is None else np.flatnonzero(data.weights > 0.0)
+        y = data.y[counted]
+        splitter = usual_folds(y) if self.cv is None else check_cv(self.cv, y, classifier=True)
+        for train, test in splitter.split(np.zeros(y.size), y):
+            yield counted[train], counted[test]
 
     def _run(self, job: Job, splits: list[Split], clock: Clock, finished: list[Fold]) -> None:
         """Run the folds, as many as there is time for; `finished` has them even after Ctrl-C."""
@@ -356,8 +366,9 @@ gap_, status_, n_iter_, solution_
         self.cv_results_ = tabulate(candidates, folds)
         self._choose(candidates, choose(candidates, folds, self.fold_gap, self.one_standard_error))
         short = np.array([fold.gaps for fold in folds])[:, :: len(candidates.refits)] > self.fold_gap
-        if len(folds) < planned or short.any():
-            warnings.warn(_undone(len(folds), planned, short, self), EndedEarlyWarning, stacklevel=3)
+        self.undone_ = _undone(len(folds), planned, short, self) if len(folds) < planned or short.any() else ""
+        if self.undone_:
+            warnings.warn(self.undone_, EndedEarlyWarning, stacklevel=3)
 
     def _choose(self, candidates: Candidates, best: int) -> None:
         """Take a candidate, and say so if it lies at the edge of what was tried."""
@@ -385,6 +396,7 @@ gap_, status_, n_iter_, solution_
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # whoever presses Ctrl-C knows
             self._record(candidates, finished, planned)
+            self.undone_ = f"Interrupted: these are results of {len(finished)} of {planned} folds."
             if self.refit:
                 self._finish(*data, _AFTER_INTERRUPT)
 
@@ -396,7 +408,7 @@ gap_, status_, n_iter_, solution_
             candidates = replace(candidates, refits=["cv"])
         template = clone(job.template).set_params(rel_gap=self.rel_gap)
         scored = score_by_criterion(str(self.criterion), job.data, template, candidates, clock.until(_SHARE_OF_PATH))
-        self.n_splits_ = 0
+        self.n_splits_, self.undone_ = 0, ""
         self.cv_results_ = {**tabulate(candidates, [scored]), "criterion": -scored.scores}
         del self.cv_results_["split0_test_score"]
         self._choose(candidates, int(np.argmax(scored.scores)))

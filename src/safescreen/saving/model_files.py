@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from safescreen import __version__
-from safescreen.defaults import default_budget
 from safescreen.estimation import estimate
 from safescreen.estimators import L0LogisticRegression, Selection
 from safescreen.estimators.labels import class_pair, set_classes
@@ -117,7 +116,8 @@ def _as_record(model: Any) -> Record:
 
 
 def _chosen(selection: Selection) -> Chosen:
-    return Chosen(selection.gamma, selection.coef[selection.support], selection.intercept, selection.nodes)
+    names = (name for name in Chosen._fields if name != "coefficients")
+    return Chosen(coefficients=selection.coef[selection.support], **{name: getattr(selection, name) for name in names})
 
 
 def _restore(record: Record) -> L0LogisticRegression:
@@ -153,26 +153,14 @@ def _selection(record: Record) -> Selection:
     """The model that the proof is about."""
     coef = np.zeros(record.n_features)
     coef[record.support] = record.selection.coefficients
+    kept = record.selection._asdict()
+    del kept["coefficients"]
     return Selection(
-        gamma=record.selection.gamma,
+        **kept,
         coef=coef,
-        intercept=record.selection.intercept,
         support=record.support,
         objective=record.objective,
         lower_bound=record.lower_bound,
         gap=record.gap,
         status=record.status,
-        nodes=record.selection.nodes,
-        **_terms(record),
     )
-
-
-def _terms(record: Record) -> dict[str, Any]:
-    """Under which budget and price the choice was made: without either, estimators have a budget by default."""
-    given = record.parameters
-    k, mu, size = given.get("k"), given.get("mu"), record.n_features
-    if k is None and mu is None:
-        k = default_budget(len(set(given.get("include", ()))), size)
-        k = k if record.support.size <= k else None  # a problem has none
-    restricted = bool(given.get("include") or given.get("exclude") or record.copies)
-    return {"k": size if k is None else min(k, size), "mu": 0.0 if mu is None else mu, "restricted": restricted}

@@ -14,7 +14,7 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.arrays import AnyArray, FloatArray
 from safescreen.cli.output.files import attributes, screening_document
-from safescreen.cli.output.show import copies_line, grid, plain, result_rows, screening_line, show_features
+from safescreen.cli.output.show import copies_line, grid, result_rows, screening_line, show_features, warn
 from safescreen.estimation.cautions import only_class, scale_ratio
 from safescreen.estimation.telling import which_is_which
 from safescreen.prediction import accuracy, auc, linear_predictor
@@ -64,15 +64,11 @@ def warn_of_scales(console: Console, problem: ss.Problem) -> None:
     """Say so where units of measurement decide what is chosen."""
     ratio = scale_ratio(problem)
     if ratio is not None:
-        _warn(
+        warn(
             console,
             f"The columns have very different scales (by a factor of {ratio:.2g}), so that with --no-standardize their "
             "units decide which are chosen: leave it out, or bring the columns to one scale.",
         )
-
-
-def _warn(console: Console, text: str) -> None:
-    console.print(f"[yellow]Warning:[/yellow] {plain(text)}", soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -102,7 +98,7 @@ class Result:
         """Say so where a model that is proved optimal tells no row from another."""
         label = only_class(self.solution, self.estimate)
         if label is not None:
-            _warn(
+            warn(
                 console,
                 f"The model is optimal for its problem, but predicts {label} for every training row: try a larger "
                 "--gamma or --refit-gamma, which shrink less, or more features.",

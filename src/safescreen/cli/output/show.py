@@ -21,7 +21,7 @@ _COLUMNS: dict[str, dict[str, Any]] = {
     "text": {"overflow": "fold"},
     "word": {"no_wrap": True},
     "number": {"justify": "right", "no_wrap": True},
-    "long number": {"justify": "right", "overflow": "fold"},
+    "long number": {"justify": "right", "min_width": 8},
 }
 
 
@@ -42,7 +42,7 @@ def plain(text: object) -> str:
 
 def make_table(columns: dict[str, str]) -> Table:
     """A table; each column holds text, words, numbers or long numbers."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name, kind in columns.items():
         table.add_column(name, **_COLUMNS[kind])
     return table
@@ -76,6 +76,11 @@ def show_notes(console: Console, notes: Iterable[str]) -> None:
     """What happened to the data."""
     for note in notes:
         console.print(f"[yellow]Note:[/yellow] {plain(note)}")
+
+
+def warn(console: Console, text: str) -> None:
+    """One line about what went less well than hoped for."""
+    console.print(f"[yellow]Warning:[/yellow] {plain(text)}", soft_wrap=True)
 
 
 def _question(data: Prepared, problem: ss.Problem, varying: str) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 import safescreen.reporting.markup as html
-from safescreen.arrays import FloatArray
+from safescreen.arrays import BoolArray, FloatArray
 from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 from safescreen.formatting.digits import counted, nearest, percent_above
 from safescreen.reporting.charts import Chart, linear, parameter_axis
 from safescreen.reporting.content.subject import Subject
+
+_ESTIMATION = "refit_gamma"
+"""Costs next to nothing, so the chart shows the best of them only."""
 
 _SERIES = 6  # colours for lines
 _MOST_ROWS = 200
@@ -20,10 +24,10 @@ _MOST_ROWS = 200
 def section(subject: Subject) -> str:
     """Scores over the grid."""
     search = subject.estimator
-    if not isinstance(search, L0LogisticRegressionCV):
+    if not isinstance(search, L0LogisticRegressionCV) or "mean_test_score" not in search.cv_results_:
         return ""
     params = search.cv_results_["params"]
-    values = {name: {p[name] for p in params} for name in search.best_params_}
+    values = {name: {p[name] for p in params} for name in search.best_params_ if name != _ESTIMATION}
     varied = {name: sorted(some) for name, some in values.items() if len(some) > 1}
     story = html.filled(
         "choice.html",
@@ -31,7 +35,7 @@ def section(subject: Subject) -> str:
         candidates=counted(len(params), "candidate"),
         chosen=_candidate(search.best_params_),
         rule="the simplest candidate within one standard error of " if search.one_standard_error else "",
-        edges=_edges(search, varied),
+        edges=f" At the edge of the grid, {'; '.join(search.edges_)}." if search.edges_ else "",
     )
     return html.section(
         "crossvalidation",
@@ -42,17 +46,15 @@ def section(subject: Subject) -> str:
     )
 
 
-def _edges(search: L0LogisticRegressionCV, varied: dict[str, list[float]]) -> str:
-    """A warning if the choice lies at the edge of the grid."""
-    best = search.best_params_
-    edges = [html.setting(name, best[name]) for name, values in varied.items() if best[name] in (values[0], values[-1])]
-    if not edges:
-        return ""
-    are = "is" if len(edges) == 1 else "are"
-    return f" {' and '.join(edges)} {are} at the edge of the grid: a wider one may do better."
+def _best_estimates(params: list[dict[str, Any]], mean: FloatArray) -> BoolArray:
+    """The candidates whose ridge of the estimates is the best for their size and ridge of the choice."""
+    best: dict[tuple[Any, ...], int] = {}
+    for i in np.argsort(mean, kind="stable"):
+        best[tuple(value for name, value in params[i].items() if name != _ESTIMATION)] = int(i)
+    return np.isin(np.arange(mean.size), list(best.values()))
 
 
-def _candidate(parameters: dict[str, float]) -> str:
+def _candidate(parameters: dict[str, Any]) -> str:
     return ", ".join(html.setting(name, value) for name, value in parameters.items())
 
 
@@ -67,7 +69,7 @@ def _chart(search: L0LogisticRegressionCV, varied: dict[str, list[float]]) -> st
     params = search.cv_results_["params"]
     mean, error = _scores(search)
     low, high = mean - error, mean + error
-    usable = np.isfinite(low) & np.isfinite(high)
+    usable = np.isfinite(low) & np.isfinite(high) & _best_estimates(params, mean)
     if not usable.any():
         return ""
     along = max(varied, key=lambda name: len(varied[name]))
@@ -107,7 +109,7 @@ def _table(search: L0LogisticRegressionCV) -> str:
     order = np.argsort(results["rank_test_score"], kind="stable")
     rows = []
     for i in order[:_MOST_ROWS]:
-        cells = [f"{value:g}" for value in results["params"][i].values()]
+        cells = [value if isinstance(value, str) else f"{value:g}" for value in results["params"][i].values()]
         cells += [nearest(mean[i], 5), nearest(error[i], 3), percent_above(results["max_gap"][i])]
         rows.append(html.row(columns, cells, "best" if i == search.best_index_ else ""))
     more = html.paragraph(f"The best {_MOST_ROWS} of {order.size:,}.", "quiet") if order.size > _MOST_ROWS else ""
