@@ -82,8 +82,14 @@ def test_odds_ratios_that_overflow_stay_readable():
 
 def test_shrinkage_in_words():
     assert [shrunk(share) for share in (0.0, 0.123, -0.05, -0.001, 1.5, math.nan)] == [
-        "0 %", "12 %", "−5 %", "0 %", "reversed", "–"
+        "0 %", "12 %", "larger", "0 %", "reversed", "–"
     ]  # fmt: skip
+
+
+def test_words_are_explained_where_they_occur():
+    assert not any(note.startswith(("Larger", "Reversed")) for note in notes(made()))
+    assert sum(note.startswith("Larger:") for note in notes(made(unpenalised=(0.5, -4.0)))) == 1
+    assert sum(note.startswith("Reversed:") for note in notes(made(unpenalised=(-0.5, 4.0)))) == 1
 
 
 def test_one_line_says_why_there_is_no_shrinkage():

@@ -85,7 +85,7 @@ def _resampling(estimator: Any, X: Any, y: Any, sample_weight: Any, rel_gap: flo
     )
     settings = Settings(
         rel_gap=max(rel_gap, fitted.rel_gap),
-        time_limit=fitted.time_limit,
+        time_limit=fitted.time_limit if fitted is estimator else None,  # what a cross-validation had left says nothing
         node_limit=fitted.node_limit,
         screening=fitted.screening,
         n_threads=fitted.n_threads,

@@ -14,6 +14,13 @@ MARK = "*"
 
 NOTHING = "–"
 REVERSED = "reversed"
+LARGER = "larger"
+_MEANINGS = {
+    LARGER: "Larger: the ridge made the coefficient larger, at the cost of others.",
+    REVERSED: "Reversed: without a ridge the coefficient has the other sign.",
+    NOTHING: "– there are no coefficients without a ridge, because the features separate the classes "
+    "(or repeat each other).",
+}
 
 
 class Head(NamedTuple):
@@ -69,20 +76,10 @@ def notes(table: Table) -> list[str]:
     """What the columns do not say for themselves."""
     found = []
     if table.rows:
-        found.append(
-            f"{MARK} the odds ratio to read: per unit for features that are 0 or 1, per standard deviation (SD) for "
-            "others."
-        )
-        found.append("Shrunk by: how much smaller the ridge made the coefficient than it is without one.")
-    if any(row.shrinkage < -0.005 for row in table.rows):
-        found.append("Below zero: the ridge made the coefficient larger, at the cost of others.")
-    if any(row.shrinkage > 1.0 for row in table.rows):
-        found.append(f"{REVERSED.capitalize()}: without a ridge the coefficient has the other sign.")
-    if any(math.isnan(row.shrinkage) for row in table.rows):
-        found.append(
-            f"{NOTHING} there are no coefficients without a ridge, because the features separate the classes "
-            "(or repeat each other)."
-        )
+        found.append(f"{MARK} to be read: per unit for 0/1 features, per standard deviation (SD) for others.")
+        found.append("Shrunk by: how much smaller the ridge made the coefficient.")
+    words = {shrunk(row.shrinkage) for row in table.rows}
+    found += [meaning for word, meaning in _MEANINGS.items() if word in words]
     if table.n_resamples is not None:
         found.append(
             f"Intervals are percentiles over {counted(table.n_resamples, 'bootstrap resample')}, conditional on the "
@@ -113,7 +110,7 @@ def shrunk(share: float) -> str:
         return NOTHING
     if share > 1.0:
         return REVERSED
-    return f"{100.0 * share:.0f} %".replace("-0 %", "0 %").replace("-", "−")
+    return LARGER if share < -0.005 else f"{100.0 * max(share, 0.0):.0f} %"
 
 
 def _marked(text: str, marked: bool) -> str:

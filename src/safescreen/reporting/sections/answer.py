@@ -97,7 +97,7 @@ def _coefficients(subject: Subject) -> str:
         note = html.paragraph(f"{missing:,} smaller ones are left out here.", "quiet") if missing else ""
         parts.append(html.folded(f"{len(table.rows) - _OPEN_ROWS:,} more", rest + note))
     label, intercept = escaped(sentences.label(subject.problem, 1)), nearest(table.intercept, 5)
-    parts += [html.paragraph(note, "quiet") for note in notes(table)]
+    parts.append(html.paragraph(" ".join(notes(table)), "quiet"))
     return html.joined([*parts, html.filled("coefficients.html", label=label, intercept=intercept)])
 
 
