@@ -32,11 +32,13 @@ def data():
     return X[:150, :8], y[:150]
 
 
+@pytest.mark.filterwarnings("ignore::safescreen.OneClassWarning")
 @parametrize_with_checks([L0LogisticRegressionCV(k=[1, 2], cv=3), L0LogisticRegressionCV(mu=[0.01, 0.1], cv=3)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore::safescreen.OneClassWarning")
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "roc_auc", "accuracy", None])
 @pytest.mark.parametrize(("name", "values"), [("k", [3, 1, 2]), ("mu", [0.01, 0.1])])
 def test_same_as_grid_search(data, scoring, name, values):
@@ -223,6 +225,7 @@ def test_small_classes_have_fewer_folds(small, n_splits):
     assert model.n_splits_ == n_splits
 
 
+@pytest.mark.filterwarnings("ignore::safescreen.OneClassWarning")
 def test_a_class_of_one_row_cannot_be_held_out():
     X, y = np.eye(20), np.arange(20) < 1
     with pytest.raises(ValueError, match="criterion"):

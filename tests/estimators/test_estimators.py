@@ -36,6 +36,7 @@ from safescreen.estimators import classifier
 SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
 
+@pytest.mark.filterwarnings("ignore::safescreen.OneClassWarning")
 @parametrize_with_checks([L0LogisticRegression(), SafeScreener()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -74,6 +75,7 @@ def fitted(cancer) -> L0LogisticRegression:
     return L0LogisticRegression(k=3, gamma=100.0).fit(*cancer)
 
 
+@pytest.mark.filterwarnings("ignore::safescreen.OneClassWarning")
 @pytest.mark.parametrize("options", [{"k": 3}, {"mu": 0.01}, {"mu": 0.005, "k": 4, "gamma": 5.0}])
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -138,6 +140,7 @@ def test_log_probabilities_stay_finite(cancer, fitted):
     assert np.isfinite(fitted.predict_log_proba(1e6 * X)).all()
 
 
+@pytest.mark.filterwarnings("ignore::safescreen.OneClassWarning")
 def test_default_budget():
     X, y, _ = ss.datasets.make_sparse_logistic(200, 30, 5, 1.0, random_state=0)
     assert L0LogisticRegression().fit(X, y).solution_.problem.k == BUDGET
@@ -333,6 +336,7 @@ def test_attributes_are_the_users_own(cancer):
 # scikit-learn's tools, on real data
 
 
+@pytest.mark.filterwarnings("ignore::safescreen.OneClassWarning")
 def test_grid_search(cancer):
     grid = {"k": [1, 3], "refit_gamma": [0.1, 10.0]}
     search = GridSearchCV(L0LogisticRegression(), grid, cv=3, scoring="neg_log_loss").fit(*cancer)
@@ -357,7 +361,7 @@ def test_cross_val_score(cancer):
 
 def test_one_vs_rest():
     X, y = load_iris(return_X_y=True)
-    model = OneVsRestClassifier(L0LogisticRegression(k=2, gamma=100.0)).fit(X, y)
+    model = OneVsRestClassifier(L0LogisticRegression(k=2, gamma=100.0, refit_gamma="same")).fit(X, y)
     assert len(model.estimators_) == 3
     assert all(part.support_.size == 2 for part in model.estimators_)
     assert model.score(X, y) > 0.9

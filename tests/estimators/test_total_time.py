@@ -163,8 +163,9 @@ class TestInterrupts:
 
     def test_with_threads(self, data):
         start, threads = time.monotonic(), threading.active_count()
-        with joblib.parallel_config(backend="threading", n_jobs=2):
-            with pytest.raises(KeyboardInterrupt), pressed_after(0.5):
-                L0LogisticRegressionCV(**HARD, time_limit=60.0).fit(*data)
+        model = L0LogisticRegressionCV(**HARD, time_limit=60.0)
+        threading_backend = joblib.parallel_config(backend="threading", n_jobs=2)
+        with threading_backend, pytest.raises(KeyboardInterrupt), pressed_after(0.5):
+            model.fit(*data)
         assert time.monotonic() - start < 8.0
         assert threading.active_count() <= threads + 2

@@ -365,10 +365,20 @@ gap_, status_, n_iter_, solution_
         self.n_splits_ = len(folds)
         self.cv_results_ = tabulate(candidates, folds)
         self._choose(candidates, choose(candidates, folds, self.fold_gap, self.one_standard_error))
-        short = np.array([fold.gaps for fold in folds])[:, :: len(candidates.refits)] > self.fold_gap
-        self.undone_ = _undone(len(folds), planned, short, self) if len(folds) < planned or short.any() else ""
-        if self.undone_:
-            warnings.warn(self.undone_, EndedEarlyWarning, stacklevel=3)
+        undone = [] if len(folds) == planned else [f"{planned - len(folds)} of {planned} folds were left out"]
+        undone += _cut_short(candidates, folds, self.fold_gap, "in the folds")
+        self._warn_of(undone)
+
+    def _warn_of(self, undone: list[str]) -> None:
+        """Say what there was no time for."""
+        self.undone_ = ""
+        if not undone:
+            return
+        limit = "" if self.time_limit is None else f" within their share of {self.time_limit:g} s"
+        kind = "Cross-validation" if self.criterion is None else "The path"
+        self.undone_ = f"{kind} did not get all done{limit}: {'; '.join(undone)}."
+        advice = "Allow more time (time_limit), fewer candidates or smaller gammas."
+        warnings.warn(f"{self.undone_} {advice}", EndedEarlyWarning, stacklevel=4)
 
     def _choose(self, candidates: Candidates, best: int) -> None:
         """Take a candidate, and say so if it lies at the edge of what was tried."""
@@ -412,6 +422,7 @@ gap_, status_, n_iter_, solution_
         self.cv_results_ = {**tabulate(candidates, [scored]), "criterion": -scored.scores}
         del self.cv_results_["split0_test_score"]
         self._choose(candidates, int(np.argmax(scored.scores)))
+        self._warn_of(_cut_short(candidates, [scored], self.rel_gap, "of all data"))
         if self.refit:
             self._finish(X, y, sample_weight, clock.remaining)
         return self
@@ -473,16 +484,12 @@ def _standing(finished: list[Fold], planned: int, clock: Clock) -> str:
     return f"{done}, about {left:.0f} s left"
 
 
-def _undone(done: int, planned: int, short: npt.NDArray[np.bool_], estimator: L0LogisticRegressionCV) -> str:
-    """What a cross-validation did not get done, in a sentence."""
-    parts = []
-    if done < planned:
-        parts.append(f"{planned - done} of {planned} folds were left out")
-    if short.any():
-        parts.append(
-            f"{np.count_nonzero(short)} of {short.size} searches in the folds ended before their gap of "
-            f"{estimator.fold_gap:g}, and their scores are those of the best models found"
-        )
-    limit = "" if estimator.time_limit is None else f" (time_limit={estimator.time_limit:g} s)"
-    advice = "Allow more time, fewer candidates or smaller gammas."
-    return f"Cross-validation was cut short{limit}: {'; '.join(parts)}. {advice}"
+def _cut_short(candidates: Candidates, folds: list[Fold], gap: float, where: str) -> list[str]:
+    """How many searches ended before their gap, if any; ridges of the estimates share a search."""
+    short = np.array([fold.gaps for fold in folds])[:, :: len(candidates.refits)] > gap
+    if not short.any():
+        return []
+    return [
+        f"{np.count_nonzero(short)} of {short.size} searches {where} ended before their gap of {gap:g}, and their "
+        "scores are those of the best models found"
+    ]

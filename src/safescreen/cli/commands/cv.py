@@ -185,7 +185,7 @@ def _fit(chooser: ss.L0LogisticRegressionCV, data: Prepared) -> tuple[bool, list
                 raise
             finished = False
     early = [str(one.message) for one in caught if issubclass(one.category, ss.EndedEarlyWarning)]
-    return finished, list(dict.fromkeys(filter(None, [chooser.undone_, *early])))
+    return finished, list(dict.fromkeys(early)) if finished else [chooser.undone_]
 
 
 def _rows(chooser: ss.L0LogisticRegressionCV) -> list[dict[str, Any]]:
