@@ -134,9 +134,10 @@ def shown_score(search: Any) -> tuple[str, float]:
     return (search.scoring.replace("_", " ") if isinstance(search.scoring, str) else "score"), 1.0
 
 
-def account(search: Any) -> str:
+def account(search: Any, symbols: Mapping[str, str] | None = None) -> str:
     """Which candidate a fitted cross-validation chose, and for what, in a sentence."""
-    chosen = ", ".join(f"{name} = {told(value)}" for name, value in search.best_params_.items())
+    names = {name: name if symbols is None else symbols[name] for name in search.best_params_}
+    chosen = ", ".join(f"{names[name]} = {told(value)}" for name, value in search.best_params_.items())
     tried = len(search.cv_results_["params"])
     number = f" out of {tried:,} candidates" if tried > 1 else ""
     if search.criterion is not None:
