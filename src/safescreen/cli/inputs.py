@@ -68,7 +68,7 @@ def make_problem(data: Prepared, terms: Mapping[str, Any], copies: str = "allow"
     By default all columns that are copies of each other may be chosen.
     """
     stated = {name: terms[name] for name in Terms.names() if name in terms}
-    stated["include"] = _features(data, terms["include"])
+    stated["include"] = features(data, terms["include"])
     stated["positive_class"] = data.positive
     if stated["k"] is None and stated["mu"] is None:
         stated["k"] = default_budget(len(set(stated["include"])), len(data.encoding.inputs))
@@ -76,7 +76,7 @@ def make_problem(data: Prepared, terms: Mapping[str, Any], copies: str = "allow"
     return problem if copies == "allow" else problem.without_copies()
 
 
-def _features(data: Prepared, wanted: Sequence[str]) -> list[int]:
+def features(data: Prepared, wanted: Sequence[str]) -> list[int]:
     """Indices of the features to be included, given by name, or by the index of their column."""
     encoding, table = data.encoding, data.table
     names = encoding.names

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from safescreen.defaults import BUDGET, GAMMA, REFIT_GAMMA
+from safescreen.defaults import BUDGET, GAMMA, GAMMAS, REFIT_GAMMA, REFIT_GAMMAS, SIZES
 
 if TYPE_CHECKING:
     from safescreen.tables import Reading
@@ -157,6 +157,35 @@ class RangeOptions(_TermOptions):
 
 
 @dataclass(frozen=True)
+class CandidateOptions(RangeOptions):
+    """What to choose from; where nothing is said, what the estimator tries."""
+
+    k: Annotated[
+        str | None,
+        typer.Option("--k", "-k", help=f"Budgets: 1:20, 1:20:5 or 1,2,5; by default up to {SIZES[-1]}."),
+    ] = None
+    gamma: Annotated[
+        str | None,
+        typer.Option(help=f"Ridges of the choice to try; by default {', '.join(f'{gamma:g}' for gamma in GAMMAS)}."),
+    ] = None
+    refit_gamma: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS|same|cv",
+            help=f"Ridges of the estimates to try; by default same, {REFIT_GAMMAS[0]:g} and weaker ones.",
+        ),
+    ] = None
+
+
+def parsed_ridge(text: str) -> float | str:
+    """A number, or a word in its place."""
+    try:
+        return float(text)
+    except ValueError:
+        return text.strip()
+
+
+@dataclass(frozen=True)
 class EstimateOptions:
     """At which ridge to estimate what is chosen."""
 
@@ -181,10 +210,7 @@ class EstimateOptions:
     @property
     def ridge(self) -> float | str:
         """A number, or a word in its place."""
-        try:
-            return float(str(self.refit_gamma))
-        except ValueError:
-            return str(self.refit_gamma)
+        return parsed_ridge(str(self.refit_gamma))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from safescreen.cli.options import RangeOptions
+from safescreen.cli.options import CandidateOptions, RangeOptions, parsed_ridge
 
 if TYPE_CHECKING:
     from safescreen.tables import Prepared
@@ -65,11 +65,16 @@ def parse_path(terms: RangeOptions) -> tuple[Lists, dict[str, Any]]:
     return {name: lists[name] for name in varying}, fixed
 
 
-def parse_candidates(terms: RangeOptions) -> Lists:
+def parse_candidates(terms: CandidateOptions) -> Lists:
     """What cross-validation chooses from: sizes of one kind, and ridges."""
     lists = parse_lists(terms)
     if all(len(lists.get(name, ())) > 1 for name in ("k", "mu")):
         raise ValueError("--k and --mu both have several values, but only one of them may.")
+    if terms.refit_gamma is not None:
+        from safescreen.estimation import check_refit_gamma
+
+        ridges = [check_refit_gamma(parsed_ridge(part)) for part in terms.refit_gamma.split(",")]
+        lists["refit_gamma"] = _once(ridges)
     return lists
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,3 +112,40 @@ def at_edges(candidates: Candidates, names: list[str], params: dict[str, Any], n
 
 def _extreme(direction: str) -> str:
     return "largest" if direction == "larger" else "smallest"
+
+
+def leaders(results: Mapping[str, Any], by: Sequence[str], chosen: int) -> list[int]:
+    """Of the candidates that share these parameters the best one each; the chosen one leads wherever it is."""
+    groups: dict[tuple[Any, ...], int] = {}
+    rank = results["rank_test_score"]
+    for i, params in enumerate(results["params"]):
+        group = tuple(params[name] for name in by)
+        if i == chosen or group not in groups or (groups[group] != chosen and rank[i] < rank[groups[group]]):
+            groups[group] = i
+    return list(groups.values())
+
+
+def shown_score(search: Any) -> tuple[str, float]:
+    """What people call the score, and its sign: losses and criteria are read as they are, the smaller the better."""
+    if search.criterion is not None:
+        return search.criterion.upper(), -1.0
+    if search.scoring is None:
+        return "log-loss", -1.0
+    return (search.scoring.replace("_", " ") if isinstance(search.scoring, str) else "score"), 1.0
+
+
+def account(search: Any, symbols: Mapping[str, str] | None = None) -> str:
+    """Which candidate a fitted cross-validation chose, and for what, in a sentence."""
+    names = {name: name if symbols is None else symbols[name] for name in search.best_params_}
+    chosen = ", ".join(f"{names[name]} = {told(value)}" for name, value in search.best_params_.items())
+    tried = len(search.cv_results_["params"])
+    number = f" out of {tried:,} candidates" if tried > 1 else ""
+    if search.criterion is not None:
+        return f"{chosen} was chosen{number} for the lowest {search.criterion.upper()} on all data."
+    rule = "the fewest features within one standard error of " if search.one_standard_error else ""
+    return f"{chosen} was chosen{number} for {rule}the best mean score in {search.n_splits_} folds."
+
+
+def told(value: float | str) -> str:
+    """A number, or a word in its place."""
+    return value if isinstance(value, str) else f"{value:g}"

@@ -146,6 +146,8 @@ screening, n_threads
         The chosen candidate and its mean score.
     edges_ : list of str
         What lies at the edge of the values tried, so that there may be better ones beyond; said in a `GridEdgeWarning`.
+    undone_ : str
+        What there was no time for in the folds, as said in an `EndedEarlyWarning`; empty if all is done.
     best_estimator_ : L0LogisticRegression
         The chosen candidate fitted to all data, with its proof; only with `refit`.
     n_splits_ : int
@@ -369,15 +371,14 @@ gap_, status_, n_iter_, solution_
 
     def _warn_of(self, undone: list[str]) -> None:
         """Say what there was no time for."""
+        self.undone_ = ""
         if not undone:
             return
-        limit = "" if self.time_limit is None else f" (time_limit={self.time_limit:g} s)"
+        limit = "" if self.time_limit is None else f" within their share of {self.time_limit:g} s"
         kind = "Cross-validation" if self.criterion is None else "The path"
-        warnings.warn(
-            f"{kind} was cut short{limit}: {'; '.join(undone)}. Allow more time, fewer candidates or smaller gammas.",
-            EndedEarlyWarning,
-            stacklevel=4,
-        )
+        self.undone_ = f"{kind} did not get all done{limit}: {'; '.join(undone)}."
+        advice = "Allow more time (time_limit), fewer candidates or smaller gammas."
+        warnings.warn(f"{self.undone_} {advice}", EndedEarlyWarning, stacklevel=4)
 
     def _choose(self, candidates: Candidates, best: int) -> None:
         """Take a candidate, and say so if it lies at the edge of what was tried."""
@@ -405,6 +406,7 @@ gap_, status_, n_iter_, solution_
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # whoever presses Ctrl-C knows
             self._record(candidates, finished, planned)
+            self.undone_ = f"Interrupted: these are results of {len(finished)} of {planned} folds."
             if self.refit:
                 self._finish(*data, _AFTER_INTERRUPT)
 
@@ -416,7 +418,7 @@ gap_, status_, n_iter_, solution_
             candidates = replace(candidates, refits=["cv"])
         template = clone(job.template).set_params(rel_gap=self.rel_gap)
         scored = score_by_criterion(str(self.criterion), job.data, template, candidates, clock.until(_SHARE_OF_PATH))
-        self.n_splits_ = 0
+        self.n_splits_, self.undone_ = 0, ""
         self.cv_results_ = {**tabulate(candidates, [scored]), "criterion": -scored.scores}
         del self.cv_results_["split0_test_score"]
         self._choose(candidates, int(np.argmax(scored.scores)))

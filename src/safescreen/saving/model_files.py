@@ -10,12 +10,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from safescreen import __version__
-from safescreen.defaults import default_budget
 from safescreen.estimation import estimate
 from safescreen.estimators import L0LogisticRegression, Selection
 from safescreen.estimators.labels import class_pair, set_classes
 from safescreen.problem.copies import touching
-from safescreen.problem.validation import check_selection
 from safescreen.saving.record import FORMAT, VERSION, Chosen, Record, UnusableError
 from safescreen.search.solution import Solution
 
@@ -118,7 +116,8 @@ def _as_record(model: Any) -> Record:
 
 
 def _chosen(selection: Selection) -> Chosen:
-    return Chosen(selection.gamma, selection.coef[selection.support], selection.intercept, selection.nodes)
+    names = (name for name in Chosen._fields if name != "coefficients")
+    return Chosen(coefficients=selection.coef[selection.support], **{name: getattr(selection, name) for name in names})
 
 
 def _restore(record: Record) -> L0LogisticRegression:
@@ -154,25 +153,14 @@ def _selection(record: Record) -> Selection:
     """The model that the proof is about."""
     coef = np.zeros(record.n_features)
     coef[record.support] = record.selection.coefficients
+    kept = record.selection._asdict()
+    del kept["coefficients"]
     return Selection(
-        gamma=record.selection.gamma,
+        **kept,
         coef=coef,
-        intercept=record.selection.intercept,
         support=record.support,
         objective=record.objective,
         lower_bound=record.lower_bound,
         gap=record.gap,
         status=record.status,
-        nodes=record.selection.nodes,
-        **_limits(record),
     )
-
-
-def _limits(record: Record) -> dict[str, Any]:
-    """Budget, price and restrictions of the choice, as the problem had them: parameters may leave them to defaults."""
-    asked = record.parameters
-    k, mu, include = asked.get("k"), asked.get("mu"), check_selection("include", asked.get("include", ()))
-    if k is None:
-        k = record.n_features if mu is not None else default_budget(len(include), record.n_features)
-    restricted = bool(len(include) or len(check_selection("exclude", asked.get("exclude", ()))) or len(record.copies))
-    return {"k": k, "mu": 0.0 if mu is None else mu, "restricted": restricted}

@@ -39,6 +39,15 @@ class Prepared:
         names = self.encoding.names
         return None if not self.encoding.named and names == default_names(len(names)) else names
 
+    def frame(self) -> Any:
+        """The features with their names, for whoever takes frames; without names the bare matrix."""
+        if self.feature_names is None:
+            return self.X
+        import pandas as pd
+
+        make = pd.DataFrame.sparse.from_spmatrix if sparse.issparse(self.X) else pd.DataFrame
+        return make(self.X, columns=self.feature_names)
+
     @property
     def target(self) -> str:
         """What the labels are called."""

@@ -1,4 +1,4 @@
-"""``safescreen cv``: budget or price and ridge by cross-validation, the final model with its proof."""
+"""``safescreen cv``: size and ridges by cross-validation or a criterion, the final model with its proof."""
 
 from __future__ import annotations
 
@@ -12,131 +12,180 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, without
-from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, RangeOptions, SearchOptions
+from safescreen.cli.options import CandidateOptions, DataOptions, OutputOptions, SearchOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
-from safescreen.cli.output.show import make_console, make_table, show_modelled, show_notes
+from safescreen.cli.output.show import make_console, make_table, plain, show_modelled, show_notes, warn
 from safescreen.cli.ranges import clipped, parse_candidates
+from safescreen.defaults import TOTAL_TIME
 from safescreen.status import Status
 from safescreen.text import nearest
 
 if TYPE_CHECKING:
+    from safescreen.cli.ranges import Lists
     from safescreen.tables import Prepared
 
 
 @dataclass(frozen=True)
-class CandidateOptions(RangeOptions):
-    """What to choose from; where nothing is said, what the estimator tries."""
-
-    gamma: Annotated[str | None, typer.Option(help="Ridges of the choice to try, as in 1,10,100.")] = None
-
-
-@dataclass(frozen=True)
-class CandidateEstimateOptions(EstimateOptions):
-    """Likewise for the ridge of the estimates."""
-
-    refit_gamma: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBER|same|cv", help="Ridge of the coefficients of the features chosen."),
-    ] = None
-
-
-@dataclass(frozen=True)
 class ValidationOptions:
-    """How candidates are compared, under the names that the estimator has for it."""
+    """How candidates are compared and how far that goes, under the names that the estimator has for it."""
 
     panel: ClassVar[str] = SearchOptions.panel
 
-    cv: Annotated[int, typer.Option("--folds", help="Number of folds.")] = 5
-    scoring: Annotated[str, typer.Option(help="What to maximise, in scikit-learn's words.")] = "neg_log_loss"
+    cv: Annotated[int | None, typer.Option("--folds", help="Number of folds; by default 5, often drawn anew.")] = None
+    repeats: Annotated[int | None, typer.Option(help="Draw the --folds so many times.")] = None
+    scoring: Annotated[
+        str | None, typer.Option(help="What to maximise, in scikit-learn's words; by default neg_log_loss.")
+    ] = None
+    criterion: Annotated[
+        str | None,
+        typer.Option(
+            metavar="bic|ebic|gic",
+            help="Choose by an information criterion instead of folds: much quicker.",
+            autocompletion=lambda: ["bic", "ebic", "gic"],
+        ),
+    ] = None
     one_standard_error: Annotated[
         bool,
-        typer.Option("--one-standard-error", help="The simplest model within one standard error of the best."),
+        typer.Option(
+            "--one-se", "--one-standard-error", help="The simplest model within one standard error of the best."
+        ),
     ] = False
-    n_jobs: Annotated[int, typer.Option("--jobs", help="Folds at the same time.")] = 1
+    time_limit: Annotated[
+        str, typer.Option(metavar="SECONDS|none", help="For everything, the final model included.")
+    ] = f"{TOTAL_TIME:g}"
+    fold_gap: Annotated[float, typer.Option(help="Stop searches in folds at this relative gap.")] = 1e-2
+    rel_gap: Annotated[float, typer.Option("--gap", help="Stop that of the final model at this one.")] = 1e-4
+    n_jobs: Annotated[int | None, typer.Option("--jobs", help="Folds at the same time; -1 for all processors.")] = None
+    n_threads: Annotated[int, typer.Option("--threads", help="Threads of each search.")] = 1
 
     def __post_init__(self) -> None:
         """Refuse what cross-validation would refuse, before any file is read."""
-        from sklearn.metrics import get_scorer_names
+        from safescreen.search import Settings
 
-        if self.cv < 2:
+        Settings(self.rel_gap, self.seconds, n_threads=self.n_threads).checked()
+        if not 0.0 <= self.fold_gap < 1.0:
+            raise ValueError(f"--fold-gap is {self.fold_gap!r}, but must be a number >= 0 and < 1.")
+        if self.cv is not None and self.cv < 2:
             raise ValueError(f"--folds is {self.cv}, but must be an integer >= 2.")
+        if self.repeats is not None and (self.repeats < 1 or self.cv is None):
+            raise ValueError(f"--repeats is {self.repeats}, but must be an integer >= 1, with --folds beside it.")
         if self.n_jobs == 0:
             raise ValueError("--jobs is 0, but must be a number of processes, or -1 for all processors.")
+        self._check_scoring()
+
+    def _check_scoring(self) -> None:
+        if self.scoring is None:
+            return
+        from sklearn.metrics import get_scorer_names
+
         if self.scoring not in get_scorer_names():
             suggestion = nearest(self.scoring, get_scorer_names())
             raise ValueError(f"--scoring is {self.scoring!r}, which is unknown: did you mean {suggestion!r}?")
 
+    @property
+    def seconds(self) -> float | None:
+        """The time for everything, None for no limit."""
+        try:
+            return None if self.time_limit.lower() == "none" else float(self.time_limit)
+        except ValueError:
+            raise ValueError(
+                f"--time-limit is {self.time_limit!r}, but must be a number of seconds >= 0, or none."
+            ) from None
+
     def asdict(self) -> dict[str, Any]:
-        """The same for the estimator, whose own scores are quicker than scikit-learn's."""
-        return {**vars(self), "scoring": None if self.scoring == "neg_log_loss" else self.scoring}
+        """The same for the estimator."""
+        options = {**vars(self), "time_limit": self.seconds}
+        if options.pop("repeats") is not None:
+            from sklearn.model_selection import RepeatedStratifiedKFold
+
+            options["cv"] = RepeatedStratifiedKFold(n_splits=self.cv, n_repeats=self.repeats, random_state=0)
+        return options
 
 
 @expand
 def cv(
     source: Annotated[DataOptions, without("test")],
-    terms: Annotated[CandidateOptions, without("include")],
-    estimation: CandidateEstimateOptions,
+    terms: CandidateOptions,
     validation: ValidationOptions,
-    search: Annotated[SearchOptions, without("node_limit", "screening")],
-    outputs: Annotated[OutputOptions, without("proof")],
+    outputs: OutputOptions,
 ) -> None:
-    """Choose the budget (or price) and the ridge by cross-validation, and prove the final model.
+    """Find a good small model: size and ridges by cross-validation, the final choice proved.
 
-    The time limit holds for each fit. With --impute, each fold fills gaps from its own training rows.
+    What is not said is as for L0LogisticRegressionCV in Python. With --impute, each fold fills gaps from its own
+    training rows. Ctrl-C keeps what is finished.
     """
-    from safescreen.cli.inputs import load, make_problem
-    from safescreen.cli.output.results import Result
+    from safescreen.cli.inputs import load
+    from safescreen.cli.output.results import Result, warn_of_scales
 
     candidates = parse_candidates(terms)
     check_outputs(outputs, source.data)
-    candidates, data = clipped(candidates, load(source.data, source.reading()))
-    fixed = {name: values[0] for name, values in candidates.items() if len(values) == 1}
-    console = make_console(outputs.silent)
+    candidates, data = clipped(candidates, load(source.data, source.reading(), terms.include))
+    console, aside = make_console(outputs.silent), make_console(outputs.quiet, stderr=True)
     show_notes(console, data.notes)
-    given = {name: value for name, value in terms.asdict().items() if value is not None}
-    if estimation.refit_gamma is not None:
-        given["refit_gamma"] = estimation.ridge
-    chooser = ss.L0LogisticRegressionCV(
-        **given | candidates | fixed,
-        **validation.asdict(),
-        **vars(search),
-        positive_class=data.positive,
-        copies=source.copies,
-        make_parts=None if data.gaps is None else data.gaps.refill,
-        refit=False,
+    chooser = _chooser(source, terms, validation, candidates, data).set_params(
+        proof=outputs.proof, verbose=int(not outputs.quiet)
     )
-    shortfall = _cross_validate(chooser, data, outputs.quiet)
-    best = {"k": None, "mu": None, **fixed, **chooser.best_params_}
-    problem = make_problem(data, {**terms.asdict(), **best}, source.copies)
-    solution = ss.solve(problem, **vars(search), progress=not outputs.quiet)
-    chooser.adopt(solution)
-    result = Result(data, solution, chooser.estimate_)
+    finished, undone = _fit(chooser, data)
+    model = chooser.best_estimator_
+    solution = model.solution_
+    assert solution is not None
+    result = Result(data, solution, model.estimate_)
     rows = _rows(chooser)
-    show_modelled(console, problem)
-    _show(console, chooser, validation.scoring)
+    show_modelled(console, solution.problem)
+    _show(console, chooser)
     result.show(console)
-    if shortfall:
-        console.print(f"[yellow]{shortfall}[/yellow]")
+    for line in undone:
+        warn(aside, line)
+    warn_of_scales(aside, solution.problem)
+    result.warn(aside)
+    search = {name: getattr(model, name) for name in ("rel_gap", "time_limit", "n_threads")}
     write_files(
         console,
         outputs,
-        model=lambda path: result.write_model(path, chooser.best_estimator_.refit_gamma, vars(search)),
+        model=lambda path: result.write_model(path, model.refit_gamma, search),
         output=lambda path: write_records(path, rows),
         plot=lambda path: write_plot(path, ss.CVDisplay.from_estimator, chooser),
-        report=lambda path: ss.report(chooser, path, title=data.title),
+        report=lambda path: ss.report(chooser, path, proof=outputs.proof, title=data.title),
     )
     if outputs.json:
-        print_json({"best": best, "candidates": rows, "model": result.document(), "notes": data.notes})
-    finish(proved=not shortfall and solution.status == Status.OPTIMAL)
+        found: dict[str, Any] = {"best": {name: getattr(model, name) for name in ("k", "mu", "gamma", "refit_gamma")}}
+        found |= {"edges": chooser.edges_, "undone": undone, "candidates": rows, "model": result.document()}
+        print_json({**found, "notes": data.notes})
+    finish(proved=finished and solution.status == Status.OPTIMAL)
 
 
-def _cross_validate(chooser: ss.L0LogisticRegressionCV, data: Prepared, quiet: bool) -> str:
-    """Score all candidates; returns what to say about searches that ended early."""
-    busy = make_console(quiet, stderr=True).status("cross-validating")  # seen by nobody but a terminal
-    with busy, warnings.catch_warnings(record=True) as caught:
+def _chooser(
+    source: DataOptions, terms: CandidateOptions, validation: ValidationOptions, candidates: Lists, data: Prepared
+) -> ss.L0LogisticRegressionCV:
+    """The estimator, which is told only what the user says."""
+    from safescreen.cli.inputs import features
+
+    tried: dict[str, Any] = {name: values if len(values) > 1 else values[0] for name, values in candidates.items()}
+    return ss.L0LogisticRegressionCV(
+        **tried,
+        **validation.asdict(),
+        fit_intercept=terms.fit_intercept,
+        standardize=terms.standardize,
+        include=features(data, terms.include or ()),
+        positive_class=data.positive,
+        copies=source.copies,
+        make_parts=None if data.gaps is None else data.gaps.refill,
+    )
+
+
+def _fit(chooser: ss.L0LogisticRegressionCV, data: Prepared) -> tuple[bool, list[str]]:
+    """Choose and prove; returns whether nobody pressed Ctrl-C, and what is left undone."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        chooser.fit(data.X, data.y, sample_weight=data.weights)
-    return next((str(one.message) for one in caught if issubclass(one.category, ss.EndedEarlyWarning)), "")
+        try:
+            chooser.fit(data.frame(), data.y, sample_weight=data.weights)
+            finished = True
+        except KeyboardInterrupt:
+            if not hasattr(chooser, "best_estimator_"):
+                raise
+            finished = False
+    early = [str(one.message) for one in caught if issubclass(one.category, ss.EndedEarlyWarning)]
+    return finished, list(dict.fromkeys(early)) if finished else [chooser.undone_]
 
 
 def _rows(chooser: ss.L0LogisticRegressionCV) -> list[dict[str, Any]]:
@@ -144,22 +193,28 @@ def _rows(chooser: ss.L0LogisticRegressionCV) -> list[dict[str, Any]]:
     results = chooser.cv_results_
     names = [*(name for name in results if name.startswith("param_")), "mean_test_score", "std_test_score"]
     names += [name for name in results if name not in (*names, "params")]
-    shown = {name: name.removeprefix("param_") for name in names}
-    return [{shown[name]: results[name][i].item() for name in names} for i in range(len(results["params"]))]
+    columns = {name.removeprefix("param_"): results[name].tolist() for name in names}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _show(console: Console, chooser: ss.L0LogisticRegressionCV, scoring: str) -> None:
-    """One line per candidate, the chosen one in bold."""
-    results = chooser.cv_results_
-    names = list(results["params"][0])
-    numbers = dict.fromkeys((*names, scoring, "std. error", "largest gap %", "seconds"), "number")
-    table = make_table({**numbers, scoring: "long number"})
-    for i, params in enumerate(results["params"]):
-        error = results["std_test_score"][i] / chooser.n_splits_**0.5
-        row = [f"{params[name]:g}" for name in names]
-        row += [f"{results['mean_test_score'][i]:.5f}", f"{error:.5f}"]
-        row += [f"{100.0 * results['max_gap'][i]:.3f}", f"{results['mean_fit_time'][i]:.2f}"]
-        table.add_row(*row, style="bold green" if i == chooser.best_index_ else None)
+def _show(console: Console, chooser: ss.L0LogisticRegressionCV) -> None:
+    """One line per size, each with the ridges that suit it best; then the choice."""
+    from safescreen.estimators.choosing import account, leaders, shown_score, told
+
+    results, best = chooser.cv_results_, chooser.best_index_
+    size = next(iter(chooser.best_params_))
+    name, sign = shown_score(chooser)
+    sized = [] if size == "k" else ["features"]
+    erring = [] if chooser.criterion else ["std. error"]
+    heads = dict.fromkeys((size, "gamma", "refit_gamma", *sized), "number")
+    table = make_table({**heads, name: "long number", **dict.fromkeys((*erring, "largest gap"), "number"), "": "word"})
+    for i in leaders(results, (size,), best):
+        row = [told(value) for value in results["params"][i].values()]
+        row += [f"{results['mean_n_features'][i]:.3g}" for _ in sized] + [f"{sign * results['mean_test_score'][i]:.4f}"]
+        row += [f"{results['std_test_score'][i] / chooser.n_splits_**0.5:.4f}" for _ in erring]
+        row += [f"{100.0 * results['max_gap'][i]:.2f} %", "chosen" if i == best else ""]
+        table.add_row(*row, style="bold green" if i == best else None)
     console.print(table)
-    best = ", ".join(f"{name} = {value:g}" for name, value in chooser.best_params_.items())
-    console.print(f"Chosen by {chooser.n_splits_}-fold cross-validation: [bold green]{best}[/bold green]")
+    console.print(plain(account(chooser)))
+    for sentence in chooser.edges_:
+        console.print(f"[yellow]At the edge of the grid:[/yellow] {plain(sentence)}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -15,13 +14,14 @@ from rich.table import Table
 import safescreen as ss
 
 if TYPE_CHECKING:
+    from safescreen.summary import Table as ModelTable
     from safescreen.tables import Prepared
 
 _COLUMNS: dict[str, dict[str, Any]] = {
     "text": {"overflow": "fold"},
     "word": {"no_wrap": True},
     "number": {"justify": "right", "no_wrap": True},
-    "long number": {"justify": "right", "overflow": "fold"},
+    "long number": {"justify": "right", "min_width": 8},
 }
 
 
@@ -32,12 +32,17 @@ def make_console(quiet: bool = False, stderr: bool = False) -> Console:
 
 def plain(text: object) -> str:
     """Names, labels and paths as they are: no markup, nothing that a terminal would obey."""
-    return escape("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text)))
+    return escape(
+        "".join(
+            letter if letter.isprintable() or letter == "\u00a0" else "\N{REPLACEMENT CHARACTER}"
+            for letter in str(text)
+        )
+    )
 
 
 def make_table(columns: dict[str, str]) -> Table:
     """A table; each column holds text, words, numbers or long numbers."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name, kind in columns.items():
         table.add_column(name, **_COLUMNS[kind])
     return table
@@ -73,6 +78,11 @@ def show_notes(console: Console, notes: Iterable[str]) -> None:
         console.print(f"[yellow]Note:[/yellow] {plain(note)}")
 
 
+def warn(console: Console, text: str) -> None:
+    """One line about what went less well than hoped for."""
+    console.print(f"[yellow]Warning:[/yellow] {plain(text)}", soft_wrap=True)
+
+
 def _question(data: Prepared, problem: ss.Problem, varying: str) -> str:
     """What is asked of the data."""
     limited = not varying and problem.k < problem.n_features
@@ -103,15 +113,21 @@ def copies_line(solution: ss.Solution) -> str:
     return f"[yellow]Note:[/yellow] {plain(told)}; --copies allow lets them compete." if told else ""
 
 
-def features_table(features: list[dict[str, Any]], intercept: float) -> Table:
-    """The chosen features, those that matter most first; huge odds ratios as powers."""
-    table = make_table({"chosen feature": "text", "coefficient": "number", "odds ratio per std. dev.": "number"})
-    for feature in sorted(features, key=lambda feature: -abs(feature["log_odds_ratio_per_std"])):
-        effect = feature["log_odds_ratio_per_std"]
-        odds_ratio = f"{math.exp(effect):.4g}" if effect < 700.0 else f"e^{effect:.4g}"
-        table.add_row(plain(feature["name"]), f"{feature['coefficient']:.4g}", odds_ratio)
-    table.add_row("[dim]intercept[/dim]", f"{intercept:.4g}", "")
-    return table
+def show_features(console: Console, model: ModelTable) -> None:
+    """The chosen features, those that matter most first, and what their columns mean."""
+    from safescreen.summary.cells import cells, heads, notes
+
+    first, *others = heads(model)
+    titles = {f"{head.brief or head.title}\n{head.remark}": "number" for head in others}
+    table = make_table({first.title: "text", **titles})
+    table.collapse_padding = True  # the more room for names
+    *features, intercept = cells(model)
+    for line in features:
+        table.add_row(*map(plain, line))
+    table.add_row(f"[dim]{intercept[0]}[/dim]", *intercept[1:])
+    console.print(table)
+    for note in notes(model):
+        console.print(f"[dim]{plain(note)}[/dim]")
 
 
 def result_rows(found: ss.Solution | ss.Verification) -> dict[str, str]:

@@ -1,15 +1,16 @@
-"""Cross-validation on the page: scores over the grid."""
+"""Cross-validation, or a criterion, on the page: scores over sizes and ridges."""
 
 from __future__ import annotations
 
-import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import safescreen.reporting.markup as html
 from safescreen.arrays import FloatArray
+from safescreen.estimators.choosing import account, leaders, shown_score, told
 from safescreen.estimators.cross_validation import L0LogisticRegressionCV
-from safescreen.formatting.digits import counted, nearest, percent_above
+from safescreen.formatting.digits import nearest, percent_above
 from safescreen.reporting.charts import Chart, linear, parameter_axis
 from safescreen.reporting.content.subject import Subject
 
@@ -17,98 +18,115 @@ _SERIES = 6  # colours for lines
 _MOST_ROWS = 200
 
 
+class _Grid(NamedTuple):
+    """Scores of all candidates as people read them, and which of them lead their size and ridge of the choice."""
+
+    score: str
+    values: FloatArray
+    errors: FloatArray | None  # a criterion has none
+    params: list[dict[str, Any]]
+    shown: list[int]
+    best: int
+
+    @classmethod
+    def of(cls, search: L0LogisticRegressionCV) -> _Grid:
+        results, best = search.cv_results_, search.best_index_
+        score, sign = shown_score(search)
+        errors = None if search.criterion else results["std_test_score"] / search.n_splits_**0.5
+        shown = leaders(results, list(search.best_params_)[:2], best)
+        return cls(score, sign * results["mean_test_score"], errors, results["params"], shown, best)
+
+    def number(self, i: int) -> str:
+        """A score, with its error if there is one."""
+        error = "" if self.errors is None else f" ± {nearest(self.errors[i], 2)}"
+        return nearest(self.values[i], 4) + error
+
+
 def section(subject: Subject) -> str:
-    """Scores over the grid."""
+    """How the choice came about."""
     search = subject.estimator
     if not isinstance(search, L0LogisticRegressionCV):
         return ""
-    params = search.cv_results_["params"]
-    values = {name: {p[name] for p in params} for name in search.best_params_}
-    varied = {name: sorted(some) for name, some in values.items() if len(some) > 1}
-    story = html.filled(
-        "choice.html",
-        folds=search.n_splits_,
-        candidates=counted(len(params), "candidate"),
-        chosen=_candidate(search.best_params_),
-        rule="the simplest candidate within one standard error of " if search.one_standard_error else "",
-        edges=_edges(search, varied),
-    )
+    grid = _Grid.of(search)
+    edges = f" At the edge of the grid: {'; '.join(search.edges_)}." if search.edges_ else ""
     return html.section(
         "crossvalidation",
-        "How the parameters were chosen",
-        story,
-        _chart(search, varied) if varied else "",
-        _table(search),
+        "How size and ridges were chosen",
+        html.filled("choice.html", account=html.escaped(account(search, html.SYMBOLS)), edges=html.escaped(edges)),
+        html.paragraph(search.undone_) if search.undone_ else "",
+        _chart(grid),
+        _matrix(grid),
+        _table(search, grid),
     )
 
 
-def _edges(search: L0LogisticRegressionCV, varied: dict[str, list[float]]) -> str:
-    """A warning if the choice lies at the edge of the grid."""
-    best = search.best_params_
-    edges = [html.setting(name, best[name]) for name, values in varied.items() if best[name] in (values[0], values[-1])]
-    if not edges:
-        return ""
-    are = "is" if len(edges) == 1 else "are"
-    return f" {' and '.join(edges)} {are} at the edge of the grid: a wider one may do better."
-
-
-def _candidate(parameters: dict[str, float]) -> str:
+def _candidate(parameters: dict[str, Any]) -> str:
     return ", ".join(html.setting(name, value) for name, value in parameters.items())
 
 
-def _scores(search: L0LogisticRegressionCV) -> tuple[FloatArray, FloatArray]:
-    """Mean scores and their standard errors."""
-    results = search.cv_results_
-    return results["mean_test_score"], results["std_test_score"] / math.sqrt(search.n_splits_)
-
-
-def _chart(search: L0LogisticRegressionCV, varied: dict[str, list[float]]) -> str:
-    """Scores along the parameter with most values, a line for each value of the other one."""
-    params = search.cv_results_["params"]
-    mean, error = _scores(search)
-    low, high = mean - error, mean + error
-    usable = np.isfinite(low) & np.isfinite(high)
-    if not usable.any():
+def _chart(grid: _Grid) -> str:
+    """Scores along the size (or the ridge of the choice, if there is one size), each with its best other ridge."""
+    size, ridge = list(grid.params[0])[:2]
+    errors = np.zeros(grid.values.size) if grid.errors is None else grid.errors
+    usable = [i for i in grid.shown if np.isfinite(grid.values[i]) and np.isfinite(errors[i])]
+    several = len({grid.params[i][size] for i in usable}) > 1
+    along, across = (size, ridge) if several else (ridge, size)
+    x = np.array([p[along] for p in grid.params], dtype=np.float64)
+    if len(set(x[usable].tolist())) < 2:
         return ""
-    along = max(varied, key=lambda name: len(varied[name]))
-    across = next((name for name in varied if name != along), None)
-    x = np.array([p[along] for p in params], dtype=np.float64)
-    group_of = np.array([p[across] if across else 0 for p in params])
-    scoring = search.scoring or "negative log-loss"
-    score = scoring.replace("_", " ") if isinstance(scoring, str) else "score"
-    height = linear(f"{score}, mean ± standard error", low[usable].min(), high[usable].max(), room=0.06)
-    chart = Chart(parameter_axis(along, x), height)
+    low, high = grid.values - errors, grid.values + errors
+    title = grid.score if grid.errors is None else f"{grid.score}, mean ± standard error"
+    chart = Chart(parameter_axis(along, x), linear(title, low[usable].min(), high[usable].max(), room=0.06))
+    groups = sorted({grid.params[i][across] for i in usable})
     legend = []
-    groups = np.unique(group_of[usable])
     for place, group in enumerate(groups):
-        members = [i for i in np.argsort(x, kind="stable") if usable[i] and group_of[i] == group]
-        look = f"series{place * (_SERIES - 1) // max(groups.size - 1, 1)}" if across else "model"
-        titles = [f"{_candidate(params[i])}: {mean[i]:.4g} ± {error[i]:.2g}" for i in members]
-        chart.bars(x[members], low[members], high[members], look)
-        chart.line(x[members], mean[members], look)
-        chart.dots(x[members], mean[members], look, titles)
-        if across:
-            legend.append((html.setting(across, group), look))
-    best = search.best_index_
-    if usable[best]:
-        chart.dots([x[best]], [mean[best]], "chosen", ["chosen"])
+        look = f"series{place * (_SERIES - 1) // (len(groups) - 1)}" if len(groups) > 1 else "model"
+        members = [i for i in sorted(usable, key=lambda i: x[i]) if grid.params[i][across] == group]
+        if grid.errors is not None:
+            chart.bars(x[members], low[members], high[members], look)
+        chart.line(x[members], grid.values[members], look)
+        titles = [f"{_candidate(grid.params[i])}: {grid.number(i)}" for i in members]
+        chart.dots(x[members], grid.values[members], look, titles)
+        legend += [(html.setting(across, group), look)] if len(groups) > 1 else []
+    if grid.best in usable:
+        chart.dots([x[grid.best]], [grid.values[grid.best]], "chosen", ["chosen"])
         legend.append(("chosen", "chosen"))
-    description = f"Mean score with standard errors along {html.PARAMETERS[along]}; larger is better."
-    return chart.html("crossvalidation", "Cross-validated score", description, legend, 260)
+    description = f"{title} along {html.PARAMETERS[along]}, each with the best ridge of the estimates."
+    return chart.html("crossvalidation", f"Size against {grid.score}", description, legend, 260)
 
 
-def _table(search: L0LogisticRegressionCV) -> str:
+def _matrix(grid: _Grid) -> str:
+    """Sizes down, ridges of the choice across, in each cell the score at the best ridge of the estimates."""
+    size, ridge = list(grid.params[0])[:2]
+    places = {(grid.params[i][size], grid.params[i][ridge]): i for i in grid.shown}
+    ridges = list(dict.fromkeys(gamma for _, gamma in places))
+    if len(places) < 2:
+        return ""
+    columns = [html.Column(html.SYMBOLS[size], look="number", names_rows=True)]
+    columns += [html.Column(html.setting(ridge, gamma), f"{grid.score}, and refit γ", "number") for gamma in ridges]
+    rows = [
+        html.row(columns, [told(value), *(_cell(grid, places[value, gamma]) for gamma in ridges)])
+        for value in dict.fromkeys(value for value, _ in places)
+    ]
+    return html.table("grid-points", columns, rows)
+
+
+def _cell(grid: _Grid, i: int) -> str:
+    text = f"{grid.number(i)} <small>{html.escaped(told(grid.params[i]['refit_gamma']))}</small>"
+    return f'<strong title="chosen">★ {text}</strong>' if i == grid.best else text
+
+
+def _table(search: L0LogisticRegressionCV, grid: _Grid) -> str:
     """All candidates, the best first."""
-    results = search.cv_results_
-    mean, error = _scores(search)
     columns = [html.Column(html.SYMBOLS[name], look="number") for name in search.best_params_]
-    columns += [html.Column("Mean score", look="number"), html.Column("Std. error", look="number")]
-    columns += [html.Column("Largest gap", "in any fold", "number")]
-    order = np.argsort(results["rank_test_score"], kind="stable")
+    columns += [html.Column(grid.score, look="number"), html.Column("Features", "mean", "number")]
+    columns += [html.Column("Largest gap", "" if search.criterion else "in any fold", "number")]
+    results = search.cv_results_
+    order = np.argsort(results["rank_test_score"], kind="stable").tolist()
     rows = []
     for i in order[:_MOST_ROWS]:
-        cells = [f"{value:g}" for value in results["params"][i].values()]
-        cells += [nearest(mean[i], 5), nearest(error[i], 3), percent_above(results["max_gap"][i])]
-        rows.append(html.row(columns, cells, "best" if i == search.best_index_ else ""))
-    more = html.paragraph(f"The best {_MOST_ROWS} of {order.size:,}.", "quiet") if order.size > _MOST_ROWS else ""
+        cells = [told(value) for value in grid.params[i].values()]
+        cells += [grid.number(i), nearest(results["mean_n_features"][i], 3), percent_above(results["max_gap"][i])]
+        rows.append(html.row(columns, cells, "best" if i == grid.best else ""))
+    more = html.paragraph(f"The best {_MOST_ROWS} of {len(order):,}.", "quiet") if len(order) > _MOST_ROWS else ""
     return html.folded("All candidates in numbers", html.table("grid-points", columns, rows) + more)
