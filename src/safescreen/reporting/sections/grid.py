@@ -11,6 +11,7 @@ from safescreen.arrays import FloatArray
 from safescreen.estimators.choosing import account, leaders, shown_score, told
 from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 from safescreen.formatting.digits import nearest, padded, percent_above
+from safescreen.formatting.escaping import escaped
 from safescreen.reporting.charts import Chart, linear, parameter_axis
 from safescreen.reporting.content.subject import Subject
 
