@@ -128,7 +128,7 @@ def sklearn_l1_small(split: Split) -> Fitted:
     raise UnsuitableError(f"no penalty leaves {SMALL} features or fewer")
 
 
-_L1: Row = {"solver": "liblinear", "max_iter": 1000, "random_state": 0}
+_L1: Row = {"solver": "liblinear", "random_state": 0}
 
 
 def _l1_search(split: Split) -> tuple[StandardScaler, LogisticRegressionCV]:
@@ -222,7 +222,11 @@ def available(names: Iterable[str]) -> list[str]:
 @lru_cache(maxsize=1)
 def _data(name: str) -> tuple[Any, np.ndarray]:
     X, y = load_local(name)
-    return (X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)), (y > 0).astype(np.int64)
+    if sparse.issparse(X):  # scikit-learn's liblinear wants small indices
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    else:
+        X = np.asarray(X, dtype=np.float64)
+    return X, (y > 0).astype(np.int64)
 
 
 def make_split(data: str, number: int) -> Split:

@@ -34,7 +34,7 @@ ROOMS = {
     "search": "arrays tuning status files formatting.cards problem kernels relaxation screening incumbents",
     "estimation": "arrays status prediction formatting.digits problem search.solution",
     "path": "status formatting.cards problem search estimation",
-    "summary": "arrays formatting estimation",
+    "summary": "arrays formatting problem.labels search.solution estimation",
     "stability": "arrays status formatting problem search estimation",
     # what users touch
     "datasets": "arrays files",
@@ -42,7 +42,7 @@ ROOMS = {
     "plots": "arrays formatting.escaping problem screening search path stability",
     "saving": "defaults files problem.copies problem.validation search.solution estimation estimators",
     "tables": "arrays text files",
-    "reporting": "arrays status files prediction formatting problem search.solution estimation path estimators",
+    "reporting": "arrays status files prediction formatting problem search.solution estimation path summary estimators",
     "safescreen": "status verification problem relaxation screening search estimation path summary stability datasets "
     "estimators plots saving.model_files reporting",
     # what uses the public interface

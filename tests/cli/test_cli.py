@@ -46,7 +46,7 @@ def number(name: str, text: str) -> float:
 
 
 def test_demo_names_the_data(demo):
-    assert "495 features (30 and their products), 426 rows to learn from, 143 held out" in demo
+    assert "495 features (30 and their products), 426 rows, 143 held out" in demo
     assert f"at most k={BUDGET} features, gamma={GAMMA:g}" in demo
 
 
@@ -71,8 +71,8 @@ def test_demo_shows_the_solution(demo):
     assert number("seconds", demo) >= 0.0
     assert re.search(r"status\s+optimal", demo)
     for coefficient, name in zip(estimated.coefficients, solution.feature_names, strict=True):
-        assert re.search(rf"{re.escape(name)}\s+{re.escape(signed(coefficient))}", demo)
-    assert re.search(rf"intercept\s+{re.escape(signed(estimated.intercept))}", demo)
+        assert re.search(rf"{re.escape(name)}\s+{re.escape(signed(coefficient))}\s", demo)
+    assert re.search(rf"intercept\s+{re.escape(signed(estimated.intercept))}\s", demo)
 
 
 def test_demo_predicts_well_and_says_which_ridge_is_which(demo):
@@ -238,9 +238,7 @@ def test_tour_model_has_both_ridges(fitted, folder):
         assert f" {signed(coefficient)} " in fitted.stdout
     assert (np.abs(model.coef_[0]) > np.abs(model.selection_.coef))[model.support_].all()
     said = " ".join(fitted.stdout.split())
-    assert (
-        "Chosen at γ = 10: proved that no other choice of features has an objective lower by more than 0.01 %;" in said
-    )
+    assert "Chosen at γ = 10: proved that no other choice of at most 4 features has an objective lower" in said
 
 
 @pytest.mark.parametrize(

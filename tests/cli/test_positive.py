@@ -75,7 +75,8 @@ def test_commands_say_which_of_two_labels_they_model(folder):
 @pytest.mark.parametrize(("target", "label"), [(WORDS, "virginica"), (NUMBERS, "2")])
 def test_from_fit_to_verify_and_predict(target, label, folder):
     fitted = run(
-        folder, "fit", "iris.csv", *target, "--positive", label, "-k", "2", "--gamma", "100", "--test", "iris.csv",
+        folder, "fit", "iris.csv", *target, "--positive", label, "-k", "2", "--gamma", "100",
+        "--refit-gamma", "100", "--test", "iris.csv",
         "--model", "model.json", "--proof", "proof.npz", "--report", "report.html",
     )  # fmt: skip
     assert "held out" in fitted.stdout

@@ -30,11 +30,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import safescreen as ss
 from safescreen import EndedEarlyWarning, L0LogisticRegression, SafeScreener
+from safescreen.defaults import BUDGET, GAMMA, REFIT_GAMMA
 from safescreen.estimators import classifier
 
 SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
 
+@pytest.mark.filterwarnings("ignore::safescreen.OneClassWarning")
 @parametrize_with_checks([L0LogisticRegression(), SafeScreener()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -73,19 +75,39 @@ def fitted(cancer) -> L0LogisticRegression:
     return L0LogisticRegression(k=3, gamma=100.0).fit(*cancer)
 
 
+@pytest.mark.filterwarnings("ignore::safescreen.OneClassWarning")
 @pytest.mark.parametrize("options", [{"k": 3}, {"mu": 0.01}, {"mu": 0.005, "k": 4, "gamma": 5.0}])
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_agrees_with_solve(options, standardize, fit_intercept):
     X, y, _ = ss.datasets.make_sparse_logistic(120, 20, 5, 1.0, random_state=1)
-    model = L0LogisticRegression(standardize=standardize, fit_intercept=fit_intercept, **options).fit(X, y)
-    problem = ss.Problem(X, y, standardize=standardize, fit_intercept=fit_intercept, **options)
+    options = {"gamma": GAMMA, "standardize": standardize, "fit_intercept": fit_intercept, **options}
+    problem = ss.Problem(X, y, **options)
     solution = ss.solve(problem)
+    model = L0LogisticRegression(**options, refit_gamma="same").fit(X, y)
     np.testing.assert_array_equal(model.coef_, [solution.coef])
     assert model.intercept_.tolist() == [solution.intercept]
     assert model.objective_ == solution.objective == problem.objective(model.coef_[0], model.intercept_[0])
     assert model.lower_bound_ == solution.lower_bound
     assert (model.gap_, model.status_) == (solution.gap, "optimal")
+    again = L0LogisticRegression(**options).fit(X, y)  # estimated elsewhere, but chosen and proved alike
+    np.testing.assert_array_equal(again.selection_.coef, solution.coef)
+    assert again.selection_.intercept == solution.intercept
+    assert (again.objective_, again.lower_bound_) == (solution.objective, solution.lower_bound)
+
+
+@pytest.mark.parametrize("refit_gamma", [REFIT_GAMMA, 7.0, "cv"])
+def test_coefficients_are_those_of_the_second_ridge(cancer, refit_gamma):
+    """As scikit-learn estimates them from the chosen columns, brought to one scale."""
+    X, y = cancer
+    model = L0LogisticRegression(k=3, refit_gamma=refit_gamma).fit(X, y)
+    gamma = model.estimate_.gamma
+    assert gamma == refit_gamma or refit_gamma == "cv"
+    reference = make_pipeline(StandardScaler(), LogisticRegression(C=gamma / (2 * len(y)), tol=1e-10, max_iter=1000))
+    reference.fit(X.iloc[:, model.support_], y)
+    expected = reference.decision_function(X.iloc[:, model.support_])
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-5)
+    assert np.linalg.norm(model.coef_) > np.linalg.norm(model.selection_.coef)
 
 
 def test_attributes(cancer, fitted):
@@ -118,9 +140,10 @@ def test_log_probabilities_stay_finite(cancer, fitted):
     assert np.isfinite(fitted.predict_log_proba(1e6 * X)).all()
 
 
+@pytest.mark.filterwarnings("ignore::safescreen.OneClassWarning")
 def test_default_budget():
     X, y, _ = ss.datasets.make_sparse_logistic(200, 30, 5, 1.0, random_state=0)
-    assert L0LogisticRegression().fit(X, y).solution_.problem.k == 10
+    assert L0LogisticRegression().fit(X, y).solution_.problem.k == BUDGET
     assert L0LogisticRegression().fit(X[:, :4], y).solution_.problem.k == 4
     assert L0LogisticRegression(mu=0.01).fit(X, y).solution_.problem.k == 30
 
@@ -184,6 +207,8 @@ def test_one_class():
         ({"k": 0}, "k is 0"),
         ({"mu": -1.0}, "mu is -1.0"),
         ({"gamma": 0.0}, "gamma is 0.0"),
+        ({"refit_gamma": 0.0}, "refit_gamma is 0.0, .*'same' or 'cv'"),
+        ({"refit_gamma": "CV"}, "refit_gamma is 'CV', .*'same' or 'cv'"),
         ({"rel_gap": 2}, "rel_gap is 2"),
         ({"time_limit": -1}, "time_limit is -1"),
         ({"n_threads": 0}, "n_threads is 0"),
@@ -311,10 +336,11 @@ def test_attributes_are_the_users_own(cancer):
 # scikit-learn's tools, on real data
 
 
+@pytest.mark.filterwarnings("ignore::safescreen.OneClassWarning")
 def test_grid_search(cancer):
-    search = GridSearchCV(L0LogisticRegression(), {"k": [1, 3], "gamma": [0.1, 10.0]}, cv=3, scoring="neg_log_loss")
-    search.fit(*cancer)
-    assert search.best_params_ == {"gamma": 10.0, "k": 3}
+    grid = {"k": [1, 3], "refit_gamma": [0.1, 10.0]}
+    search = GridSearchCV(L0LogisticRegression(), grid, cv=3, scoring="neg_log_loss").fit(*cancer)
+    assert search.best_params_ == {"refit_gamma": 10.0, "k": 3}
     assert search.best_estimator_.status_ == "optimal"
 
 
@@ -335,7 +361,7 @@ def test_cross_val_score(cancer):
 
 def test_one_vs_rest():
     X, y = load_iris(return_X_y=True)
-    model = OneVsRestClassifier(L0LogisticRegression(k=2, gamma=100.0)).fit(X, y)
+    model = OneVsRestClassifier(L0LogisticRegression(k=2, gamma=100.0, refit_gamma="same")).fit(X, y)
     assert len(model.estimators_) == 3
     assert all(part.support_.size == 2 for part in model.estimators_)
     assert model.score(X, y) > 0.9

@@ -102,7 +102,8 @@ def test_class_weights_are_those_of_the_two_classes(iris):
     X, y = iris
     weight = {"virginica": 3.0, "not virginica": 0.5}
     model = L0LogisticRegression(k=2, positive_class="virginica", class_weight=weight).fit(X, y)
-    problem = ss.Problem(X, y, k=2, positive_class="virginica", sample_weight=np.where(y == "virginica", 3.0, 0.5))
+    weights = np.where(y == "virginica", 3.0, 0.5)
+    problem = ss.Problem(X, y, k=2, gamma=model.gamma, positive_class="virginica", sample_weight=weights)
     assert model.objective_ == ss.solve(problem).objective
     balanced = L0LogisticRegression(k=2, positive_class="virginica", class_weight="balanced").fit(X, y)
     halves = balanced.solution_.problem
@@ -122,7 +123,7 @@ def test_three_classes_need_one_by_name(estimator, iris):
 def test_screening_is_about_the_same_problem(iris):
     X, y = iris
     screener = SafeScreener(mu=0.05, positive_class="setosa").fit(X, y)
-    screening = ss.screen(ss.Problem(X, y, mu=0.05, positive_class="setosa"))
+    screening = ss.screen(ss.Problem(X, y, mu=0.05, gamma=screener.gamma, positive_class="setosa"))
     assert screener.positive_class_ == "setosa"
     np.testing.assert_array_equal(screener.excluded_, screening.excluded)
 

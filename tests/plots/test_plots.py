@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -119,6 +121,86 @@ def test_cv():
 def test_cv_from_plain_results():
     display = ss.CVDisplay(cv_results()).plot()
     assert "standard deviation" in display.ax_.get_ylabel()
+
+
+def three_parameters(k=(1, 2, 3), gamma=(1.0, 10.0), refit=("same", 30.0), prefix=""):
+    names = [f"{prefix}{name}" for name in ("gamma", "k", "refit_gamma")]
+    return [dict(zip(names, values, strict=True)) for values in product(gamma, k, refit)]
+
+
+def drawn(display):
+    """The lines with bars: label, places and heights."""
+    lines = {bars.get_label(): bars.lines[0] for bars in display.ax_.containers}
+    return {label: (line.get_xdata().tolist(), line.get_ydata().tolist()) for label, line in lines.items()}
+
+
+@pytest.mark.parametrize("prefix", ["", "step__"])
+def test_cv_shows_each_size_at_its_best_second_ridge(prefix):
+    mean = np.array([1.0, 2.0, 4.0, 3.0, np.nan, 5.0, 1.5, 2.5, 4.5, 3.5, 5.5, 5.0])
+    splits = {f"split{i}_test_score": mean for i in range(4)}
+    params = three_parameters(prefix=prefix)
+    results = {"params": params, "mean_test_score": mean, "std_test_score": np.full(12, 0.2), **splits}
+    display = ss.CVDisplay(results, best_index=8).plot()
+    assert drawn(display) == {
+        "gamma = 1": ([1.0, 2.0, 3.0], [2.0, 4.0, 5.0]),
+        "gamma = 10": ([1.0, 2.0, 3.0], [2.5, 4.5, 5.5]),
+    }
+    assert display.ax_.get_xlabel() == "budget k"
+    assert display.ax_.get_legend().get_title().get_text() == "each at its best refit_gamma"
+    assert "chosen (refit_gamma = same)" in display.ax_.get_legend_handles_labels()[1]
+    star = next(line for line in display.ax_.get_lines() if line.get_marker() == "*")
+    assert (star.get_xdata().item(), star.get_ydata().item()) == (2.0, 4.5)
+    low, high = display.ax_.containers[0].lines[2][0].get_segments()[0][:, 1]
+    assert high - low == pytest.approx(2 * 0.2 / np.sqrt(4))
+
+
+def test_cv_is_drawn_along_sizes_even_if_there_are_more_ridges():
+    params = three_parameters(k=(1, 2), gamma=(1.0, 3.0, 9.0))
+    results = {"params": params, "mean_test_score": np.arange(12.0), "std_test_score": np.zeros(12)}
+    display = ss.CVDisplay(results).plot()
+    assert display.ax_.get_xlabel() == "budget k"
+    assert len(drawn(display)) == 3
+
+
+def test_cv_of_second_ridges_alone():
+    """The one that is the same as that of the choice has its place."""
+    params = three_parameters(k=(2,), gamma=(1.0,), refit=("same", 30.0, 10.0))
+    results = {"params": params, "mean_test_score": [1.0, 2.0, 3.0], "std_test_score": np.zeros(3)}
+    display = ss.CVDisplay(results, 2).plot()
+    (line,) = drawn(display).values()
+    assert line == ([1.0, 10.0, 30.0], [1.0, 3.0, 2.0])
+    assert display.ax_.get_xlabel() == "refit_gamma"
+
+
+def test_cv_of_a_criterion():
+    values = np.array([30.0, 25.0, 20.0, 22.0, 28.0, 27.0])
+    fitted = SimpleNamespace(
+        cv_results_={
+            "params": three_parameters(refit=("cv",)),
+            "mean_test_score": -values,
+            "std_test_score": np.zeros(6),
+            "criterion": values,
+        },
+        best_index_=2,
+        scoring=None,
+        criterion="ebic",
+    )
+    display = ss.CVDisplay.from_estimator(fitted)
+    assert display.ax_.get_ylabel() == "EBIC (smaller is better)"
+    assert drawn(display)["gamma = 1"] == ([1.0, 2.0, 3.0], [30.0, 25.0, 20.0])
+    assert not display.ax_.containers[0].has_yerr
+    star = next(line for line in display.ax_.get_lines() if line.get_marker() == "*")
+    assert star.get_ydata().item() == 20.0
+
+
+def test_cv_of_the_estimator(data):
+    model = ss.L0LogisticRegressionCV(k=[1, 2, 3], gamma=[1.0, 10.0], cv=3, refit=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ss.GridEdgeWarning)
+        model.fit(*data)
+    display = ss.CVDisplay.from_estimator(model)
+    assert display.ax_.get_ylabel() == "neg log loss (mean ± standard error)"
+    assert {"gamma = 1", "gamma = 10"} == set(drawn(display))
 
 
 def test_cv_refuses_what_it_cannot_draw():

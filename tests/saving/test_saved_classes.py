@@ -23,7 +23,7 @@ def iris():
 def test_round_trip(positive, as_solution, iris, tmp_path):
     X, numbers, words = iris
     y = words if isinstance(positive, str) else numbers
-    model = ss.L0LogisticRegression(k=2, positive_class=positive).fit(X, y)
+    model = ss.L0LogisticRegression(k=2, refit_gamma="same", positive_class=positive).fit(X, y)
     ss.save_model(model.solution_ if as_solution else model, tmp_path / "model.json")
     loaded = ss.load_model(tmp_path / "model.json")
     assert loaded.classes_.tolist() == model.classes_.tolist()

@@ -13,6 +13,7 @@ from joblib import parallel_backend
 from scipy import sparse
 
 import safescreen as ss
+from safescreen.defaults import GAMMA, REFIT_GAMMA
 from safescreen.estimation import estimate, refit
 from safescreen.problem import Problem
 from safescreen.search import Settings, solve
@@ -65,8 +66,8 @@ def test_a_resample_is_a_fit_with_repeated_rows(model, data):
     counts = draw(np.where(y == "control", 1.0, -1.0), np.random.default_rng(seed)).astype(int)
     repeated = ss.L0LogisticRegression(k=3, include="f4").fit(X.loc[X.index.repeat(counts)], np.repeat(y, counts))
     assert found.supports[0].tolist() == repeated.support_.tolist()
-    problem = Problem(X.loc[X.index.repeat(counts)], np.repeat(y, counts), gamma=10.0, k=3)
-    np.testing.assert_allclose(found.coefficients[0], refit(problem, model.support_, 100.0), rtol=1e-6)
+    problem = Problem(X.loc[X.index.repeat(counts)], np.repeat(y, counts), gamma=GAMMA, k=3)
+    np.testing.assert_allclose(found.coefficients[0], refit(problem, model.support_, REFIT_GAMMA), rtol=1e-6)
 
 
 def test_a_refit_is_an_estimate(data):
@@ -159,10 +160,20 @@ def test_weights_of_zero_are_absent(data):
     np.testing.assert_allclose(first.coefficients, second.coefficients, rtol=1e-6)
 
 
+def test_copies_stay_out_of_it(data):
+    X, y = data
+    X = X.assign(again=2.0 * X["f0"] + 1.0)
+    with pytest.warns(ss.CopiesWarning):
+        model = ss.L0LogisticRegression(k=3, include="f0").fit(X, y)
+    assert model.stability(X, y, n_resamples=5).frequency[15] == 0.0
+
+
 def test_cross_validated_models_have_one_too(data):
     X, y = data
     model = ss.L0LogisticRegressionCV(k=(1, 2), cv=3).fit(X, y)
+    model.best_estimator_.time_limit = 0.0  # what the folds had left for it
     found = model.stability(X, y, n_resamples=3)
+    assert found.n_unproved == 0
     assert max(support.size for support in found.supports) <= model.best_params_["k"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -25,14 +24,14 @@ def scale_ratio(problem: Problem) -> float | None:
     return float(sizes.max() / sizes.min())
 
 
-def only_class(solution: Solution, estimate: Estimate) -> Any:
+def only_class(solution: Solution, estimate: Estimate) -> str | None:
     """The class that a model, proved optimal, predicts for every training row; None where it tells rows apart."""
     problem = solution.problem
     counted = problem.weights > 0.0
     positive = training_log_odds(problem, estimate)[counted] > 0.0
     if solution.status != Status.OPTIMAL or positive.any() != positive.all() or np.unique(problem.y[counted]).size < 2:
         return None
-    return problem.classes[int(positive[0])]
+    return problem.class_names[int(positive[0])]
 
 
 def training_log_odds(problem: Problem, estimate: Estimate) -> FloatArray:

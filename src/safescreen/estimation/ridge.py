@@ -61,12 +61,16 @@ def fit_ridge(rows: Rows, gamma: float, fit_intercept: bool, start: Fit | None =
         step, decrease = _newton(matrix, rows, penalty, v)
         if not decrease > _DECREASE * max(value, 1e-3):
             converged = math.isfinite(decrease)
+            if converged and math.isfinite(gamma):
+                v = v + step  # costs nothing, and doubles the digits
             break
         moved = _searched(matrix, rows, penalty, v, step, value, decrease)
         if moved is None:
             converged = decrease < 1e-9 * max(value, 1e-3)  # as far as rounding lets it
             break
         v, value = moved
+    if start is not None and not converged and math.isfinite(gamma):
+        return fit_ridge(rows, gamma, fit_intercept)  # so far off that there is no curvature left
     return Fit(v[:size].copy(), float(v[size:].sum()), converged)
 
 

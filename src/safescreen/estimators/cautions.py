@@ -38,7 +38,7 @@ def warn_of_one_class(solution: Solution, estimate: Estimate, stacklevel: int) -
     if label is None:
         return
     warnings.warn(
-        f"The model is optimal for its problem, but predicts {label!r} for every training "
+        f"The model is optimal for its problem, but predicts {label} for every training "
         f"row. The ridge may be too strong (gamma={solution.problem.gamma:g}, refit_gamma={estimate.gamma:g}; larger "
         "values shrink less), the features too few, or the classes too unequal (class_weight='balanced').",
         OneClassWarning,

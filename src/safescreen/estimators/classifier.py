@@ -57,7 +57,7 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
     mu : float, optional
         Price of a feature, at least 0. With neither `k` nor `mu`, a budget of ``min(10, n_features)`` features is
         used (or as many as are included); with both, both hold.
-    gamma : float, default 1.0
+    gamma : float, default 3.0
         Ridge of the choice, positive: the penalty is ``‖x‖²/gamma``, so small values shrink more, and make proofs
         easier. The proof speaks of this ridge.
     refit_gamma : float, "same" or "cv", default 30.0

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -21,7 +22,7 @@ from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import RepeatedStratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
@@ -41,11 +42,12 @@ from safescreen.estimators.folds import (
     Split,
     plain_rows,
     run_fold,
+    usual_folds,
 )
 from safescreen.estimators.labels import two_labels
 from safescreen.estimators.shared import check_binary, make_problem
 from safescreen.problem.terms import Features, Terms
-from safescreen.problem.validation import check_features, check_target, check_weights
+from safescreen.problem.validation import about, check_features, check_target, check_weights
 from safescreen.search import Solution, compile_now
 from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.progress import Progress
@@ -61,10 +63,6 @@ _SHARED = (
     *(name for name in SEARCH if name != "time_limit"),
 )
 """What holds for all candidates."""
-
-_FOLDS = 5
-_REPEATS = ((200, 4), (1000, 2))
-"""Up to how many samples the folds are drawn how often: scores of few samples are noisy, and their fits quick."""
 
 _SHARE_OF_FOLDS = 0.6
 """Of the total time; what the folds do not need goes to the final model."""
@@ -288,7 +286,10 @@ gap_, status_, n_iter_, solution_
         """Refuse what makes no sense before anything is searched."""
         check_criterion(self.criterion)
         Settings(self.rel_gap, self.time_limit, self.node_limit, self.screening, self.n_threads).checked()
-        Settings(rel_gap=self.fold_gap).checked()
+        try:
+            Settings(rel_gap=self.fold_gap).checked()
+        except ValueError as error:
+            raise about("fold_gap", ValueError(str(error).replace("rel_gap", "fold_gap", 1))) from None
         if self.criterion is not None and self.scoring is not None:
             raise ValueError(
                 f"criterion is {self.criterion!r} and scoring is {self.scoring!r}, but an information criterion takes "
@@ -323,15 +324,22 @@ gap_, status_, n_iter_, solution_
         data = Data(matrix, labels, None if sample_weight is None else weights)
         make_parts = plain_rows if self.make_parts is None else self.make_parts
         scorer: Scorer | None = None if self.scoring is None else get_scorer(self.scoring)
-        return Job(template, candidates, data, make_parts, scorer), list(self._splits(data, groups))
+        splits = list(self._splits(data, groups)) if self.criterion is None else []
+        return Job(template, candidates, data, make_parts, scorer), splits
 
     def _splits(self, data: Data, groups: npt.ArrayLike | None) -> Iterator[Split]:
-        """The folds: the user's, or five stratified ones, drawn several times where samples are few."""
-        splitter = check_cv(self.cv, data.y, classifier=True)
-        if self.cv is None:
-            repeats = next((times for most, times in _REPEATS if len(data.y) <= most), 1)
-            splitter = RepeatedStratifiedKFold(n_splits=_FOLDS, n_repeats=repeats, random_state=0)
-        yield from splitter.split(data.X, data.y, groups)
+        """The folds: the user's, or five stratified ones, drawn several times where samples are few.
+
+        Rows of weight zero count as absent, unless the user says which rows go where.
+        """
+        if self.cv is not None and not isinstance(self.cv, Integral):
+            yield from check_cv(self.cv, data.y, classifier=True).split(data.X, data.y, groups)
+            return
+        counted = np.arange(len(data.y)) if data.weights is None else np.flatnonzero(data.weights > 0.0)
+        y = data.y[counted]
+        splitter = usual_folds(y) if self.cv is None else check_cv(self.cv, y, classifier=True)
+        for train, test in splitter.split(np.zeros(y.size), y):
+            yield counted[train], counted[test]
 
     def _run(self, job: Job, splits: list[Split], clock: Clock, finished: list[Fold]) -> None:
         """Run the folds, as many as there is time for; `finished` has them even after Ctrl-C."""
@@ -357,10 +365,20 @@ gap_, status_, n_iter_, solution_
         self.n_splits_ = len(folds)
         self.cv_results_ = tabulate(candidates, folds)
         self._choose(candidates, choose(candidates, folds, self.fold_gap, self.one_standard_error))
-        short = np.array([fold.gaps for fold in folds])[:, :: len(candidates.refits)] > self.fold_gap
-        self.undone_ = _undone(len(folds), planned, short, self) if len(folds) < planned or short.any() else ""
-        if self.undone_:
-            warnings.warn(self.undone_, EndedEarlyWarning, stacklevel=3)
+        undone = [] if len(folds) == planned else [f"{planned - len(folds)} of {planned} folds were left out"]
+        undone += _cut_short(candidates, folds, self.fold_gap, "in the folds")
+        self._warn_of(undone)
+
+    def _warn_of(self, undone: list[str]) -> None:
+        """Say what there was no time for."""
+        self.undone_ = ""
+        if not undone:
+            return
+        limit = "" if self.time_limit is None else f" within their share of {self.time_limit:g} s"
+        kind = "Cross-validation" if self.criterion is None else "The path"
+        self.undone_ = f"{kind} did not get all done{limit}: {'; '.join(undone)}."
+        advice = "Allow more time (time_limit), fewer candidates or smaller gammas."
+        warnings.warn(f"{self.undone_} {advice}", EndedEarlyWarning, stacklevel=4)
 
     def _choose(self, candidates: Candidates, best: int) -> None:
         """Take a candidate, and say so if it lies at the edge of what was tried."""
@@ -404,6 +422,7 @@ gap_, status_, n_iter_, solution_
         self.cv_results_ = {**tabulate(candidates, [scored]), "criterion": -scored.scores}
         del self.cv_results_["split0_test_score"]
         self._choose(candidates, int(np.argmax(scored.scores)))
+        self._warn_of(_cut_short(candidates, [scored], self.rel_gap, "of all data"))
         if self.refit:
             self._finish(X, y, sample_weight, clock.remaining)
         return self
@@ -465,16 +484,12 @@ def _standing(finished: list[Fold], planned: int, clock: Clock) -> str:
     return f"{done}, about {left:.0f} s left"
 
 
-def _undone(done: int, planned: int, short: npt.NDArray[np.bool_], estimator: L0LogisticRegressionCV) -> str:
-    """What a cross-validation did not get done, in a sentence."""
-    parts = []
-    if done < planned:
-        parts.append(f"{planned - done} of {planned} folds were left out")
-    if short.any():
-        parts.append(
-            f"{np.count_nonzero(short)} of {short.size} searches in the folds ended before their gap of "
-            f"{estimator.fold_gap:g}, and their scores are those of the best models found"
-        )
-    limit = "" if estimator.time_limit is None else f" (time_limit={estimator.time_limit:g} s)"
-    advice = "Allow more time, fewer candidates or smaller gammas."
-    return f"Cross-validation was cut short{limit}: {'; '.join(parts)}. {advice}"
+def _cut_short(candidates: Candidates, folds: list[Fold], gap: float, where: str) -> list[str]:
+    """How many searches ended before their gap, if any; ridges of the estimates share a search."""
+    short = np.array([fold.gaps for fold in folds])[:, :: len(candidates.refits)] > gap
+    if not short.any():
+        return []
+    return [
+        f"{np.count_nonzero(short)} of {short.size} searches {where} ended before their gap of {gap:g}, and their "
+        "scores are those of the best models found"
+    ]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.estimation import Model, models_at
@@ -23,11 +24,16 @@ from safescreen.estimators.shared import make_problem
 from safescreen.path import solve_along
 from safescreen.prediction import linear_predictor, log_loss
 from safescreen.problem import Problem
-from safescreen.search import Settings, Solution
+from safescreen.search import Settings, Solution, compile_now
 
 Scorer = Callable[..., float]
 PartMaker = Callable[[Any, IndexArray, IndexArray], tuple[Any, Any]]
 Split = tuple[IndexArray, IndexArray]
+
+
+_FOLDS = 5
+_REPEATS = ((200, 4), (1000, 2))
+"""Up to how many samples the folds are drawn how often: scores of few samples are noisy, and their fits quick."""
 
 
 class Data(NamedTuple):
@@ -69,9 +75,24 @@ def plain_rows(X: Any, train: IndexArray, test: IndexArray) -> tuple[Any, Any]:
     return X[train], X[test]
 
 
+def usual_folds(y: npt.NDArray[Any]) -> RepeatedStratifiedKFold:
+    """Five stratified folds, drawn several times where samples are few; fewer where a class has fewer rows."""
+    smallest = int(np.unique(y, return_counts=True)[1].min())
+    if smallest < 2:
+        raise ValueError(
+            "y has a class with one row, which cannot be in a fold and outside of it: choose by criterion='ebic' "
+            "instead of folds, or pass folds of your own as cv."
+        )
+    repeats = next((times for most, times in _REPEATS if y.size <= most), 1)
+    return RepeatedStratifiedKFold(n_splits=min(_FOLDS, smallest), n_repeats=repeats, random_state=0)
+
+
 def run_fold(job: Job, split: Split, seconds: float | None) -> Fold:
     """Fit all candidates to one part of the data and score them on the other, in about so many seconds."""
     training, held_out = job.data.parts(split, job.make_parts)
+    if held_out.weights is not None and not (held_out.weights > 0.0).any():
+        raise ValueError("The held-out rows of a fold all have weight zero, so that there is nothing to score by.")
+    compile_now()  # in another process: before any clock starts
     problem = make_problem(job.template, *training)
     solutions = solve_candidates(problem, job.template, job.candidates, seconds)
     score = _log_loss_of if job.scorer is None else _Scored(job, problem)

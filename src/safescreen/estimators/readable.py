@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from safescreen.estimation.telling import Choice
+from safescreen.estimators.labels import is_second
 from safescreen.stability import Stability
-from safescreen.summary import Choice, Summary, make_table
+from safescreen.summary import Summary, make_table
 from safescreen.summary.equation import Model, equation
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class Readable:
     selection_: Selection
     classes_: npt.NDArray[Any]
     n_features_in_: int
+    _positive_label: Any
 
     def summary(self, *, stability: Stability | None = None) -> Summary:
         """What the model says, feature by feature.
@@ -63,6 +66,7 @@ class Readable:
             gamma=selection.gamma,
             status=str(selection.status),
             gap=selection.gap,
+            n_features=self.n_features_in_,
             k=selection.k,
             mu=selection.mu,
             restricted=selection.restricted,
@@ -71,8 +75,7 @@ class Readable:
             make_table(
                 self.estimate_,
                 self._names(self.estimate_.support),
-                positive=self._positive(),
-                n_features=self.n_features_in_,
+                positive=self._positive_label,
                 choice=choice,
                 **resampled,
             )
@@ -185,7 +188,7 @@ class Readable:
         check_is_fitted(self)
         found = self.estimate_
         names = self._names(found.support)
-        model = Model(str(self._positive()), float(found.intercept), found.coefficients.tolist(), names)
+        model = Model(str(self._positive_label), float(found.intercept), found.coefficients.tolist(), names)
         return equation(model, format, quantity=quantity, digits=digits, columns=columns, row=row)
 
     def to_sklearn(self) -> LogisticRegression:
@@ -199,7 +202,7 @@ class Readable:
         from sklearn.linear_model import LogisticRegression
 
         check_is_fitted(self)
-        sign = 1.0 if self._positive() == self.classes_[1] else -1.0
+        sign = 1.0 if is_second(self) else -1.0
         plain = LogisticRegression()
         plain.classes_ = np.array(self.classes_)
         plain.coef_ = sign * self.estimate_.coef(self.n_features_in_)[None, :]
@@ -225,10 +228,6 @@ class Readable:
             "frequencies": stability.frequency[stability.support],
             "n_resamples": stability.n_resamples,
         }
-
-    def _positive(self) -> Any:
-        """The class whose log-odds are modelled."""
-        return getattr(self, "positive_class_", self.classes_[1])
 
     def _names(self, features: IndexArray) -> list[str]:
         names = getattr(self, "feature_names_in_", None)

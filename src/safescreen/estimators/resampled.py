@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from safescreen.arrays import AnyArray, FloatArray
+from safescreen.estimators.copies import settle_copies
 from safescreen.estimators.shared import make_problem
 from safescreen.problem import Problem
 from safescreen.problem.validation import check_weights
@@ -78,13 +79,13 @@ def _resampling(estimator: Any, X: Any, y: Any, sample_weight: Any, rel_gap: flo
     """What to do on each resample; the data are checked here, once, in the words of `fit`."""
     fitted = getattr(estimator, "best_estimator_", estimator)  # of a cross-validation the model it chose
     matrix = validate_data(estimator, X, accept_sparse="csc", dtype="numeric", reset=False)
-    whole = make_problem(clone(fitted), X, y, sample_weight)
+    whole = settle_copies(fitted.copies, make_problem(clone(fitted), X, y, sample_weight))
     template = clone(fitted).set_params(
-        **_OF_ONE_FIT, include=tuple(whole.include.tolist()), exclude=tuple(whole.exclude.tolist())
+        **_OF_ONE_FIT, copies="allow", include=tuple(whole.include.tolist()), exclude=tuple(whole.exclude.tolist())
     )
     settings = Settings(
         rel_gap=max(rel_gap, fitted.rel_gap),
-        time_limit=fitted.time_limit,
+        time_limit=fitted.time_limit if fitted is estimator else None,  # what a cross-validation had left says nothing
         node_limit=fitted.node_limit,
         screening=fitted.screening,
         n_threads=fitted.n_threads,

@@ -35,7 +35,7 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     mu : float, optional
         Price of a feature, at least 0. With neither `k` nor `mu`, a budget of ``min(10, n_features)`` features is
         used; with both, both hold.
-    gamma : float, default 1.0
+    gamma : float, default 3.0
         Ridge parameter, positive: the penalty is ``‖x‖²/gamma``. Smaller values let more features be ruled out.
     fit_intercept : bool, default True
         Whether the model has an unpenalised intercept.

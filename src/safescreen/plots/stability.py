@@ -42,6 +42,7 @@ class StabilityDisplay(Display):
         self.frequency = np.asarray(frequency, dtype=np.float64)
         self.chosen = np.asarray(chosen, dtype=np.bool_)
         self.n_resamples = n_resamples
+        self._size = (6.4, max(2.0, 1.3 + _ROW * len(self.names)))
 
     @classmethod
     @draws
@@ -63,10 +64,6 @@ class StabilityDisplay(Display):
         marks = [j in own for j in shown]
         display = cls(stability.names(shown), stability.frequency[shown], marks, stability.n_resamples)
         return display.plot(ax, **kwargs)
-
-    def _new_axes(self, plt: Any) -> Any:
-        height = max(2.0, 1.3 + _ROW * len(self.names))
-        return plt.subplots(figsize=(6.4, height), layout="constrained")[1]
 
     def _draw(self, ax: Any, **kwargs: Any) -> None:
         places = np.arange(len(self.names))

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from safescreen.formatting.escaping import escaped, shortened
 
 LONGEST_TEXT = 200  # characters of a name or value: nobody reads more, and column numbers tell features apart
-SYMBOLS = {"k": "k", "mu": "μ", "gamma": "γ", "refit_gamma": "refit γ"}
-PARAMETERS = {"k": "budget k", "mu": "price μ", "gamma": "ridge parameter γ"}
+SYMBOLS = {"k": "k", "mu": "μ", "gamma": "γ", "refit_gamma": "γ of the estimates"}
+PARAMETERS = {"k": "budget k", "mu": "price μ", "gamma": "ridge parameter γ", "refit_gamma": "ridge of the estimates"}
 
 _LONG_NAME = 60  # may be cut off on a small screen
 
@@ -60,7 +60,7 @@ def name(text: str, length: int = LONGEST_TEXT) -> str:
 
 def setting(parameter: str, value: float | str) -> str:
     """A parameter and its value, a number or a word in its place."""
-    return f"{SYMBOLS[parameter]} = {value if isinstance(value, str) else format(value, 'g')}"
+    return f"{SYMBOLS[parameter]} = {value if isinstance(value, str) else f'{value:g}'}"
 
 
 def tiles(facts: Iterable[tuple[str, str, str]]) -> str:

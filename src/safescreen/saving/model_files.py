@@ -116,7 +116,8 @@ def _as_record(model: Any) -> Record:
 
 
 def _chosen(selection: Selection) -> Chosen:
-    return Chosen(selection.gamma, selection.coef[selection.support], selection.intercept, selection.nodes)
+    names = (name for name in Chosen._fields if name != "coefficients")
+    return Chosen(coefficients=selection.coef[selection.support], **{name: getattr(selection, name) for name in names})
 
 
 def _restore(record: Record) -> L0LogisticRegression:
@@ -152,14 +153,14 @@ def _selection(record: Record) -> Selection:
     """The model that the proof is about."""
     coef = np.zeros(record.n_features)
     coef[record.support] = record.selection.coefficients
+    kept = record.selection._asdict()
+    del kept["coefficients"]
     return Selection(
-        gamma=record.selection.gamma,
+        **kept,
         coef=coef,
-        intercept=record.selection.intercept,
         support=record.support,
         objective=record.objective,
         lower_bound=record.lower_bound,
         gap=record.gap,
         status=record.status,
-        nodes=record.selection.nodes,
     )

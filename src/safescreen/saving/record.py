@@ -72,10 +72,17 @@ RIDGES: dict[str, dict[str, tuple[type, ...]]] = {
 }
 """What files with two ridges have beside that: lists with one value per chosen feature, null where there is none."""
 
-_RIDGE_NUMBERS: dict[str, dict[str, type]] = {
-    "selection": {"intercept": float, "nodes": int},
-    "estimate": {"gamma": float},
+_RIDGE_NUMBERS: dict[str, dict[str, tuple[type, ...]]] = {
+    "selection": {
+        "intercept": (float,),
+        "nodes": (int,),
+        "k": (int, type(None)),
+        "mu": (float, type(None)),
+        "restricted": (bool,),
+    },
+    "estimate": {"gamma": (float,)},
 }
+"""Single values in the same entries."""
 
 
 class UnusableError(Exception):
@@ -83,12 +90,15 @@ class UnusableError(Exception):
 
 
 class Chosen(NamedTuple):
-    """What the proof is about: the chosen features' coefficients and intercept at the ridge `gamma`; nodes searched."""
+    """What the proof is about: the chosen features' coefficients at the ridge `gamma`, and the terms of the choice."""
 
     gamma: float
     coefficients: npt.NDArray[np.float64]
     intercept: float
     nodes: int
+    k: int | None = None  # not known in files with one ridge
+    mu: float | None = None
+    restricted: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,7 +199,15 @@ class Record:
             feature_names=problem.feature_names,
             classes=problem.classes,
             estimate=estimate,
-            selection=Chosen(problem.gamma, solution.coef[solution.support], solution.intercept, solution.nodes),
+            selection=Chosen(
+                gamma=problem.gamma,
+                coefficients=solution.coef[solution.support],
+                intercept=solution.intercept,
+                nodes=solution.nodes,
+                k=problem.k,
+                mu=problem.mu,
+                restricted=bool(problem.include.size or problem.exclude.size),
+            ),
             objective=solution.objective,
             lower_bound=solution.lower_bound,
             gap=solution.gap,
@@ -245,7 +263,7 @@ class Record:
         content["selection"] = {
             "coefficients": self.selection.coefficients.tolist(),
             "intercept": float(self.selection.intercept),
-            "nodes": int(self.selection.nodes),
+            **{name: _plain(getattr(self.selection, name)) for name in ("nodes", "k", "mu", "restricted")},
         }
         content["estimate"] = {
             "gamma": float(self.estimate.gamma),
@@ -423,7 +441,8 @@ def _models(content: dict[str, Any], parameters: dict[str, Any]) -> tuple[Estima
     if REFIT_GAMMA in parameters:
         proved, found = (_ridge_entry(content, name, support.size) for name in RIDGES)
         estimated = {name: np.array(found[name], dtype=estimated[name].dtype) for name in estimated}
-        chosen = Chosen(gamma, np.array(proved["coefficients"], float), proved["intercept"], proved["nodes"])
+        terms = {name: proved[name] for name in _RIDGE_NUMBERS["selection"]}
+        chosen = Chosen(gamma=gamma, coefficients=np.array(proved["coefficients"], float), **terms)
         ridge = found["gamma"]
     known = estimated["deviations"][~np.isnan(estimated["deviations"])]
     if not ridge > 0.0 or (known < 0.0).any():
@@ -443,8 +462,8 @@ def _ridge_entry(content: dict[str, Any], name: str, size: int) -> dict[str, Any
     if not isinstance(entry, dict):
         raise UnusableError(f"it is damaged (no entry {name!r})")
     for number, kind in _RIDGE_NUMBERS[name].items():
-        if type(entry.get(number)) is not kind:
-            raise UnusableError(f"it is damaged (entry {name!r} needs a number {number!r})")
+        if type(entry.get(number)) not in kind:
+            raise UnusableError(f"it is damaged (entry {name!r} needs another {number!r})")
     for part, types in RIDGES[name].items():
         values = entry.get(part)
         if not isinstance(values, list) or len(values) != size or not all(type(value) in types for value in values):

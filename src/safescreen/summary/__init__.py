@@ -2,6 +2,6 @@
 
 from safescreen.summary.equation import equation
 from safescreen.summary.result import Summary
-from safescreen.summary.table import Choice, Row, Table, make_table
+from safescreen.summary.table import Row, Table, make_table, table_of
 
-__all__ = ["Choice", "Row", "Summary", "Table", "equation", "make_table"]
+__all__ = ["Row", "Summary", "Table", "equation", "make_table", "table_of"]

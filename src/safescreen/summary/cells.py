@@ -5,21 +5,30 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from safescreen.formatting.digits import counted, padded, percent_above, signed
-from safescreen.summary.table import Choice, Row, Table
+from safescreen.estimation.telling import which_is_which
+from safescreen.formatting.digits import counted, padded, signed
+from safescreen.summary.table import Row, Table
 
 MARK = "*"
 """Stands at the odds ratio that should be read."""
 
 NOTHING = "–"
 REVERSED = "reversed"
+LARGER = "larger"
+_MEANINGS = {
+    LARGER: "Larger: the ridge made the coefficient larger, at the cost of others.",
+    REVERSED: "Reversed: without a ridge the coefficient has the other sign.",
+    NOTHING: "– there are no coefficients without a ridge, because the features separate the classes "
+    "(or repeat each other).",
+}
 
 
 class Head(NamedTuple):
-    """A column: its title, and what stands below it."""
+    """A column: its title, what stands below it, and a title for narrow screens."""
 
     title: str
     remark: str = ""
+    brief: str = ""
 
     def __str__(self) -> str:
         return f"{self.title} {self.remark}".rstrip()
@@ -27,22 +36,13 @@ class Head(NamedTuple):
 
 HEADS = (
     Head("feature"),
-    Head("coefficient", "per unit"),
-    Head("coefficient", "per SD"),
+    Head("coefficient", "per unit", "coef."),
+    Head("coefficient", "per SD", "coef."),
     Head("odds ratio", "per unit"),
     Head("odds ratio", "per SD"),
-    Head("shrunk by"),
+    Head("shrunk", "by"),
 )
 _RESAMPLED = (Head("95 % interval", f"odds ratio{MARK}"), Head("chosen in", "resamples"))
-
-_PLAIN_GAP = 1e-4
-"""Smaller gaps are told as this one: nobody wants to read powers of ten in a sentence."""
-
-_ENDS = {
-    "time_limit": "before the search stopped at its time limit",
-    "node_limit": "before the search stopped at its limit on nodes",
-    "interrupted": "before the search was interrupted",
-}
 
 
 def heads(table: Table) -> tuple[Head, ...]:
@@ -59,43 +59,27 @@ def cells(table: Table) -> list[tuple[str, ...]]:
 
 def title(table: Table) -> str:
     """What is modelled."""
-    return f"Log-odds of {table.positive!r}"
+    return f"Log-odds of {table.positive}"
 
 
 def size(table: Table) -> str:
     """How many features there are."""
-    return f"{len(table.rows):,} of {counted(table.n_features, 'feature')}"
+    return f"{len(table.rows):,} of {counted(table.choice.n_features, 'feature')}"
 
 
 def provenance(table: Table) -> str:
     """Which ridge the choice and which the coefficients belong to, and what is proved of the choice."""
-    if not table.rows:
-        estimated = ""
-    elif table.gamma == table.choice.gamma:
-        estimated = " Coefficients estimated at the same ridge."
-    else:
-        estimated = f" Coefficients estimated at gamma={table.gamma:g}."
-    return f"Chosen at gamma={table.choice.gamma:g}: {_verdict(table.choice, table.n_features)}.{estimated}"
+    return which_is_which(table.choice, table.gamma)
 
 
 def notes(table: Table) -> list[str]:
     """What the columns do not say for themselves."""
     found = []
     if table.rows:
-        found.append(
-            f"{MARK} the odds ratio to read: per unit for features that are 0 or 1, per standard deviation (SD) for "
-            "others."
-        )
-        found.append("Shrunk by: how much smaller the ridge made the coefficient than it is without one.")
-    if any(row.shrinkage < -0.005 for row in table.rows):
-        found.append("Below zero: the ridge made the coefficient larger, at the cost of others.")
-    if any(row.shrinkage > 1.0 for row in table.rows):
-        found.append(f"{REVERSED.capitalize()}: without a ridge the coefficient has the other sign.")
-    if any(math.isnan(row.shrinkage) for row in table.rows):
-        found.append(
-            f"{NOTHING} there are no coefficients without a ridge, because the features separate the classes "
-            "(or repeat each other)."
-        )
+        found.append(f"{MARK} to be read: per unit for 0/1 features, per standard deviation (SD) for others.")
+        found.append("Shrunk by: how much smaller the ridge made the coefficient.")
+    words = {shrunk(row.shrinkage) for row in table.rows}
+    found += [meaning for word, meaning in _MEANINGS.items() if word in words]
     if table.n_resamples is not None:
         found.append(
             f"Intervals are percentiles over {counted(table.n_resamples, 'bootstrap resample')}, conditional on the "
@@ -126,27 +110,8 @@ def shrunk(share: float) -> str:
         return NOTHING
     if share > 1.0:
         return REVERSED
-    return f"{100.0 * share:.0f} %".replace("-0 %", "0 %").replace("-", "−")
+    return LARGER if share < -0.005 else f"{100.0 * max(share, 0.0):.0f} %"
 
 
 def _marked(text: str, marked: bool) -> str:
     return text + (MARK if marked else "\u00a0")
-
-
-def _verdict(choice: Choice, n_features: int) -> str:
-    """What is proved of the choice, in half a sentence."""
-    others = _others(choice, n_features)
-    gap = percent_above(choice.gap).replace("\u00a0", " ") if choice.gap > _PLAIN_GAP else "0.01 %"
-    if choice.status in _ENDS:
-        return f"the best choice found {_ENDS[choice.status]}; {others} may be better by up to {gap}"
-    margin = f" by more than {gap}" if choice.gap > 0.0 else ""
-    return f"proved that no other {others.removeprefix('another ')} is better{margin}"
-
-
-def _others(choice: Choice, n_features: int) -> str:
-    """The choices that the proof speaks about."""
-    if choice.k is None:
-        return "another choice that was allowed"
-    limit = f" of at most {counted(choice.k, 'feature')}" if choice.k < n_features else " of features"
-    price = f" at a price of {choice.mu:g} each" if choice.mu else ""
-    return f"another {'allowed ' if choice.restricted else ''}choice{limit}{price}"

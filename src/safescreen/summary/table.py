@@ -9,6 +9,9 @@ from typing import Any
 
 from safescreen.arrays import FloatArray
 from safescreen.estimation import Estimate
+from safescreen.estimation.telling import Choice
+from safescreen.problem.labels import shown
+from safescreen.search.solution import Solution
 
 
 @dataclass(frozen=True)
@@ -71,23 +74,10 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """How the features were chosen, and how far that is proved; `k` and `mu` are None where they are not known."""
-
-    gamma: float
-    status: str
-    gap: float
-    k: int | None = None
-    mu: float | None = None
-    restricted: bool = False  # features were included or excluded beforehand
-
-
-@dataclass(frozen=True)
 class Table:
     """A model for reading: its rows, largest effect first, and what stands above and below them."""
 
-    positive: str
-    n_features: int
+    positive: str  # the class that is modelled, as a sentence has it
     rows: tuple[Row, ...]
     intercept: float
     gamma: float  # of the estimates
@@ -100,7 +90,6 @@ def make_table(
     names: Sequence[str],
     *,
     positive: Any,
-    n_features: int,
     choice: Choice,
     intervals: FloatArray | None = None,
     frequencies: FloatArray | None = None,
@@ -121,13 +110,23 @@ def make_table(
         for i, name in enumerate(names)
     ]
     return Table(
-        positive=str(positive),
-        n_features=n_features,
+        positive=shown(positive),
         rows=tuple(sorted(rows, key=_size, reverse=True)),
         intercept=float(estimate.intercept),
         gamma=float(estimate.gamma),
         choice=choice,
         n_resamples=n_resamples,
+    )
+
+
+def table_of(solution: Solution, estimate: Estimate) -> Table:
+    """The table of a solution's features with their estimates."""
+    problem = solution.problem
+    return make_table(
+        estimate,
+        problem.names(estimate.support),
+        positive=problem.positive_class,
+        choice=Choice.of(solution),
     )
 
 

@@ -148,7 +148,7 @@ def cv(
         report=lambda path: ss.report(chooser, path, proof=outputs.proof, title=data.title),
     )
     if outputs.json:
-        found = {"best": {name: getattr(model, name) for name in ("k", "mu", "gamma", "refit_gamma")}}
+        found: dict[str, Any] = {"best": {name: getattr(model, name) for name in ("k", "mu", "gamma", "refit_gamma")}}
         found |= {"edges": chooser.edges_, "undone": undone, "candidates": rows, "model": result.document()}
         print_json({**found, "notes": data.notes})
     finish(proved=finished and solution.status == Status.OPTIMAL)
@@ -160,7 +160,7 @@ def _chooser(
     """The estimator, which is told only what the user says."""
     from safescreen.cli.inputs import features
 
-    tried = {name: values if len(values) > 1 else values[0] for name, values in candidates.items()}
+    tried: dict[str, Any] = {name: values if len(values) > 1 else values[0] for name, values in candidates.items()}
     return ss.L0LogisticRegressionCV(
         **tried,
         **validation.asdict(),
@@ -185,7 +185,7 @@ def _fit(chooser: ss.L0LogisticRegressionCV, data: Prepared) -> tuple[bool, list
                 raise
             finished = False
     early = [str(one.message) for one in caught if issubclass(one.category, ss.EndedEarlyWarning)]
-    return finished, list(dict.fromkeys(filter(None, [chooser.undone_, *early])))
+    return finished, list(dict.fromkeys(early)) if finished else [chooser.undone_]
 
 
 def _rows(chooser: ss.L0LogisticRegressionCV) -> list[dict[str, Any]]:

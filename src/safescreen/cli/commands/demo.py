@@ -12,7 +12,7 @@ import safescreen as ss
 from safescreen.cli.grouping import expand
 from safescreen.cli.options import EstimateOptions
 from safescreen.cli.output.files import check_files
-from safescreen.cli.output.show import features_table, grid, result_rows, screening_line
+from safescreen.cli.output.show import grid, result_rows, screening_line, show_features
 from safescreen.defaults import BUDGET, GAMMA
 from safescreen.files import write_whole
 
@@ -32,6 +32,7 @@ def demo(
     from safescreen.cli.output.results import score
     from safescreen.estimation import estimate
     from safescreen.estimation.telling import which_is_which
+    from safescreen.summary import table_of
 
     check_files({} if svg is None else {"svg": svg})
     X, y, names = ss.datasets.load_breast_cancer_interactions()
@@ -39,15 +40,15 @@ def demo(
     problem = ss.Problem(X[seen], y[seen], k=k, gamma=gamma, feature_names=names)
     console = Console(record=svg is not None, width=None if svg is None else 80, highlight=False)
     console.print(
-        f"[bold]Breast cancer[/bold]: {problem.n_features} features (30 and their products), {problem.n_samples} rows "
-        f"to learn from, {len(y) - problem.n_samples} held out"
+        f"[bold]Breast cancer[/bold]: {problem.n_features} features (30 and their products), {problem.n_samples} "
+        f"rows, {len(y) - problem.n_samples} held out"
     )
     console.print(f"Standardised, with intercept, at most k={problem.k} features, gamma={problem.gamma:g}")
     console.print(f"Modelled: {problem.modelled}")
     console.print(screening_line(ss.screen(problem)))
     solution = ss.solve(problem, rel_gap=1e-4)
     estimated = estimate(solution, estimation.ridge)
-    console.print(features_table(solution, estimated))
+    show_features(console, table_of(solution, estimated))
     held_out = score(solution, estimated, X[::_HELD_OUT], y[::_HELD_OUT])
     rows = {"status": solution.status, **result_rows(solution), "held out": str(held_out)}
     console.print(grid(rows, align="left"))

@@ -14,13 +14,14 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.arrays import AnyArray, FloatArray
 from safescreen.cli.output.files import attributes, screening_document
-from safescreen.cli.output.show import copies_line, features_table, grid, result_rows, screening_line, warn
+from safescreen.cli.output.show import copies_line, grid, result_rows, screening_line, show_features, warn
 from safescreen.estimation.cautions import only_class, scale_ratio
 from safescreen.estimation.telling import which_is_which
 from safescreen.prediction import accuracy, auc, linear_predictor
 from safescreen.problem.terms import Terms
 from safescreen.saving.record import Record
 from safescreen.status import Status
+from safescreen.summary import Table, table_of
 from safescreen.tables import Prepared
 
 
@@ -42,20 +43,20 @@ def score(solution: ss.Solution, estimate: ss.Estimate, X: Any, y: Any, weights:
     return Scores(accuracy(log_odds, positive, weights), auc(log_odds, positive, weights))
 
 
-def chosen_features(solution: ss.Solution, estimate: ss.Estimate) -> list[dict[str, Any]]:
-    """The chosen features, and their effects per standard deviation, weighted as the samples are."""
-    effects = (estimate.coefficients * estimate.deviations).tolist()
+def chosen_features(table: Table) -> list[dict[str, Any]]:
+    """The chosen features for other programs, in the order of their columns."""
     return [
         {
-            "name": name,
-            "index": j,
-            "coefficient": coefficient,
-            "odds_ratio_per_std": math.exp(min(effect, 709.0)),
-            "log_odds_ratio_per_std": effect,
+            "name": row.feature,
+            "index": row.index,
+            "coefficient": row.coefficient,
+            "odds_ratio": row.odds_ratio,
+            "odds_ratio_per_std": row.odds_ratio_per_std,
+            "log_odds_ratio_per_std": row.effect,
+            "binary": row.binary,
+            "shrinkage": row.shrinkage,
         }
-        for name, j, coefficient, effect in zip(
-            solution.feature_names, estimate.support, estimate.coefficients, effects, strict=True
-        )
+        for row in sorted(table.rows, key=lambda row: row.index)
     ]
 
 
@@ -88,6 +89,11 @@ class Result:
             scores["held_out"] = score(*found, *self.held_out)
         return scores
 
+    @cached_property
+    def table(self) -> Table:
+        """The model for reading."""
+        return table_of(self.solution, self.estimate)
+
     def warn(self, console: Console) -> None:
         """Say so where a model that is proved optimal tells no row from another."""
         label = only_class(self.solution, self.estimate)
@@ -103,7 +109,7 @@ class Result:
         solution = self.solution
         if solution.screening is not None:
             console.print(screening_line(solution.screening, seconds=False))
-        console.print(features_table(solution, self.estimate))
+        show_features(console, self.table)
         if copies_line(solution):
             console.print(copies_line(solution))
         scores = {what.replace("_", " "): str(found) for what, found in self.scores.items()}
@@ -129,7 +135,7 @@ class Result:
             **attributes(solution, "status", "objective", "lower_bound", "gap", "nodes", "seconds"),
             "screening": None if solution.screening is None else screening_document(solution.screening),
             "refit_gamma": self.estimate.gamma,
-            "features": chosen_features(solution, self.estimate),
+            "features": chosen_features(self.table),
             "intercept": self.estimate.intercept,
             "copies": [problem.names(group) for group in problem.copies_of(solution.support)],
             "selection": {"coefficients": solution.coef[solution.support], "intercept": solution.intercept},

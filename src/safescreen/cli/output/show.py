@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich import box
-from rich.console import Console, Group
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 import safescreen as ss
 
 if TYPE_CHECKING:
+    from safescreen.summary import Table as ModelTable
     from safescreen.tables import Prepared
 
 _COLUMNS: dict[str, dict[str, Any]] = {
@@ -31,7 +32,12 @@ def make_console(quiet: bool = False, stderr: bool = False) -> Console:
 
 def plain(text: object) -> str:
     """Names, labels and paths as they are: no markup, nothing that a terminal would obey."""
-    return escape("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text)))
+    return escape(
+        "".join(
+            letter if letter.isprintable() or letter == "\u00a0" else "\N{REPLACEMENT CHARACTER}"
+            for letter in str(text)
+        )
+    )
 
 
 def make_table(columns: dict[str, str]) -> Table:
@@ -107,21 +113,21 @@ def copies_line(solution: ss.Solution) -> str:
     return f"[yellow]Note:[/yellow] {plain(told)}; --copies allow lets them compete." if told else ""
 
 
-def features_table(solution: ss.Solution, estimate: ss.Estimate) -> Group:
-    """The model as its summary has it: those features first that matter most."""
-    from safescreen.summary import Choice, cells
-    from safescreen.summary import make_table as summarised
+def show_features(console: Console, model: ModelTable) -> None:
+    """The chosen features, those that matter most first, and what their columns mean."""
+    from safescreen.summary.cells import cells, heads, notes
 
-    problem = solution.problem
-    choice = Choice(problem.gamma, str(solution.status), solution.gap)
-    model = summarised(
-        estimate, solution.feature_names, positive=problem.positive_class, n_features=problem.n_features, choice=choice
-    )
-    heads = [f"{head.title}\n{head.remark}".rstrip() for head in cells.heads(model)]
-    table = make_table(dict(zip(heads, ("text", *("number" for _ in heads[1:])), strict=True)))
-    for line in cells.cells(model):
-        table.add_row(*(plain(cell.replace("\N{NO-BREAK SPACE}", " ")) for cell in line))
-    return Group(table, *(f"[dim]{plain(note)}[/dim]" for note in cells.notes(model)))
+    first, *others = heads(model)
+    titles = {f"{head.brief or head.title}\n{head.remark}": "number" for head in others}
+    table = make_table({first.title: "text", **titles})
+    table.collapse_padding = True  # the more room for names
+    *features, intercept = cells(model)
+    for line in features:
+        table.add_row(*map(plain, line))
+    table.add_row(f"[dim]{intercept[0]}[/dim]", *intercept[1:])
+    console.print(table)
+    for note in notes(model):
+        console.print(f"[dim]{plain(note)}[/dim]")
 
 
 def result_rows(found: ss.Solution | ss.Verification) -> dict[str, str]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from safescreen.estimation import Estimate
+from safescreen.estimation import estimate as estimated
 from safescreen.estimators import L0LogisticRegression
 from safescreen.path import L0Path
 from safescreen.problem import Problem
 from safescreen.reporting.content.held_out import HeldOut, Model, evaluated
 from safescreen.search.solution import Solution
+from safescreen.summary import Table, table_of
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Subject:
     estimator: L0LogisticRegression | None = None
     scores: tuple[HeldOut, ...] = ()  # of all solutions; empty without held-out data
     proof: str | os.PathLike[str] | None = None  # a file
+    estimate: Estimate | None = None  # of the model described in detail, where it has been made
 
     @property
     def problem(self) -> Problem:
@@ -42,6 +46,11 @@ class Subject:
     def model(self) -> Model:
         """What predicts, of the model described in detail."""
         return next(model for solution, model in self.pairs if solution is self.solution)
+
+    @cached_property
+    def table(self) -> Table:
+        """The model described in detail, for reading."""
+        return table_of(self.solution, self.estimate or estimated(self.solution, "same"))
 
     @property
     def two_ridges(self) -> bool:
@@ -83,13 +92,15 @@ def subject_of(
 
 def _without_extras(result: Any, estimate: Estimate | None) -> Subject:
     if isinstance(result, Solution):
-        return Subject(result, (Model.of(result, estimate),))
+        return Subject(result, (Model.of(result, estimate),), estimate=estimate)
     if isinstance(result, L0Path):
         models = map(Model, result.coefs.T, result.intercepts.tolist(), result.refit_gammas.tolist())
-        return Subject(result[most_permissive(result)], tuple(models), path=result)
+        place = most_permissive(result)
+        detailed = None if result.refit_gamma == "same" else result.estimates[place]
+        return Subject(result[place], tuple(models), path=result, estimate=detailed)
     if isinstance(result, L0LogisticRegression):
         solution = _solution_of(result)
-        return Subject(solution, (Model.of(solution, result.estimate_),), estimator=result)
+        return Subject(solution, (Model.of(solution, result.estimate_),), estimator=result, estimate=result.estimate_)
     raise TypeError(
         f"result is a {type(result).__name__}, but must be a Solution, a fitted L0LogisticRegression or "
         "L0LogisticRegressionCV, or an L0Path."

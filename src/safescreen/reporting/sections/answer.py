@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from scipy.special import entr
 
 import safescreen.reporting.markup as html
 from safescreen.estimation.telling import which_is_which
-from safescreen.formatting.digits import above, below, counted, nearest, padded, percent_of, signed
+from safescreen.formatting.digits import above, below, counted, nearest, percent_of
 from safescreen.formatting.escaping import escaped
 from safescreen.prediction import log_loss
 from safescreen.reporting.content import sentences
-from safescreen.reporting.content.features import deviations
 from safescreen.reporting.content.held_out import Model
 from safescreen.reporting.content.subject import Subject
 from safescreen.search.solution import Solution
 from safescreen.status import Status
+from safescreen.summary import Table
+from safescreen.summary.cells import HEADS, cells, notes
 
 _OPEN_ROWS = 30  # coefficients shown without unfolding the rest
 _MOST_ROWS = 1000
+_LOOKS = ("number wide", "number", "number wide", "number", "number wide")  # wide ones are left out on phones
 _COLUMNS = (
     html.Column("Feature", names_rows=True),
     html.Column("", look="effect"),
-    html.Column("Coefficient", "per std. dev.", "number"),
-    html.Column("Odds ratio", "per std. dev.", "number"),
-    html.Column("Coefficient", "per unit", "number wide"),
-    html.Column("Std. dev.", look="number wide"),
+    *(html.Column(head.title.capitalize(), head.remark, look) for head, look in zip(HEADS[1:], _LOOKS, strict=True)),
 )
 
 
@@ -41,7 +39,7 @@ def section(subject: Subject) -> str:
     verdict = "verdict_proved.html" if solution.status == Status.OPTIMAL else "verdict_open.html"
     said = {**sentences.numbers(solution), **_meant(subject)}
     parts = [html.filled(verdict, **said), _ridges(subject), _facts(solution, subject.model, said)]
-    return html.section("answer", heading, *parts, _coefficients(solution, subject.model))
+    return html.section("answer", heading, *parts, _coefficients(subject))
 
 
 def _meant(subject: Subject) -> dict[str, str]:
@@ -86,34 +84,31 @@ def training_losses(solution: Solution, model: Model) -> tuple[float, float]:
     return loss, float(entr(share) + entr(1.0 - share)) if problem.fit_intercept else math.log(2.0)
 
 
-def _coefficients(solution: Solution, model: Model) -> str:
+def _coefficients(subject: Subject) -> str:
     """The chosen features with their coefficients and odds ratios, the largest first."""
-    if not solution.support.size:
+    table = subject.table
+    if not table.rows:
         return html.paragraph("The best model uses no feature: it predicts the same probability for every sample.")
-    rows = _coefficient_rows(solution, model)
+    rows = _coefficient_rows(table)
     parts = [html.table("coefficients", _COLUMNS, rows[:_OPEN_ROWS])]
     if len(rows) > _OPEN_ROWS:
         rest = html.table("coefficients", _COLUMNS, rows[_OPEN_ROWS:])
-        missing = solution.support.size - len(rows)
+        missing = len(table.rows) - len(rows)
         note = html.paragraph(f"{missing:,} smaller ones are left out here.", "quiet") if missing else ""
-        parts.append(html.folded(f"{solution.support.size - _OPEN_ROWS:,} more", rest + note))
-    label, intercept = escaped(sentences.label(solution.problem, 1)), nearest(model.intercept, 5)
+        parts.append(html.folded(f"{len(table.rows) - _OPEN_ROWS:,} more", rest + note))
+    label, intercept = escaped(sentences.label(subject.problem, 1)), nearest(table.intercept, 5)
+    parts.append(html.paragraph(" ".join(notes(table)), "quiet"))
     return html.joined([*parts, html.filled("coefficients.html", label=label, intercept=intercept)])
 
 
-def _coefficient_rows(solution: Solution, model: Model) -> list[str]:
-    problem, support = solution.problem, solution.support
-    spreads = deviations(problem, support)
-    effects = model.coef[support] * spreads
-    with np.errstate(over="ignore"):
-        odds_ratios = np.exp(effects)
-    order = np.argsort(-np.abs(effects), kind="stable")[:_MOST_ROWS]
-    low, high = min(effects.min(), 0.0), max(effects.max(), 0.0)
+def _coefficient_rows(table: Table) -> list[str]:
+    shown = table.rows[:_MOST_ROWS]
+    effects = [row.effect for row in table.rows]
+    low, high = min(*effects, 0.0), max(*effects, 0.0)
     rows = []
-    for name, i in zip(problem.names(support[order]), order, strict=True):
-        cells = [html.name(name), _effect_bar(effects[i], low, high), signed(effects[i]), padded(odds_ratios[i], 3)]
-        cells += [signed(model.coef[support[i]]), padded(spreads[i], 3)]
-        rows.append(html.row(_COLUMNS, cells))
+    for row, (name, *numbers) in zip(shown, cells(table), strict=False):
+        bar = _effect_bar(row.effect, low, high)
+        rows.append(html.row(_COLUMNS, (html.name(name), bar, *map(escaped, numbers))))
     return rows
 
 
