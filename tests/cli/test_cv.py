@@ -97,6 +97,7 @@ def test_what_is_shown():
     assert max(map(len, out.splitlines())) <= 80
     assert "UserWarning" not in result.output + result.stderr
     model = ss.load_model("cv.json")
+    assert runner.invoke(cli.app, ["predict", "cv.json", "data.csv"]).stdout.count("\n") == 201
     with Path("cv.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 18
