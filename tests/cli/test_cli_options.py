@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 
 import safescreen as ss
 from safescreen import cli
-from safescreen.cli.commands.cv import CandidateEstimateOptions, CandidateOptions
+from safescreen.cli.commands.cv import ValidationOptions
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.options import (
+    CandidateOptions,
     DataOptions,
     EstimateOptions,
     OutputOptions,
@@ -23,7 +24,7 @@ from safescreen.cli.options import (
     SearchOptions,
     TermOptions,
 )
-from safescreen.cli.ranges import parse_lists
+from safescreen.cli.ranges import parse_candidates, parse_lists
 from safescreen.defaults import BUDGET, GAMMA, REFIT_GAMMA
 from safescreen.problem.terms import Terms
 from safescreen.search import Settings
@@ -125,8 +126,16 @@ def test_the_ridge_of_the_estimates_is_a_number_or_a_word(typed, meant):
 
 
 def test_what_cross_validation_is_not_told_the_estimator_decides():
-    assert CandidateOptions().gamma is None
-    assert CandidateEstimateOptions().refit_gamma is None
+    defaults = {
+        name: parameter.default for name, parameter in inspect.signature(ss.L0LogisticRegressionCV).parameters.items()
+    }
+    validation = ValidationOptions().asdict()
+    assert validation == {name: defaults[name] for name in validation}
+    terms = CandidateOptions().asdict()
+    assert parse_candidates(CandidateOptions()) == {}
+    fixed = ("fit_intercept", "standardize", "include")
+    assert {name: terms[name] for name in fixed} == {name: defaults[name] for name in fixed}
+    assert DataOptions("data.csv").copies == defaults["copies"]
 
 
 def test_the_words_that_read_a_file_again():

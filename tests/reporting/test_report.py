@@ -399,10 +399,12 @@ def test_cross_validation(grid, gamma):
     X, y = data()
     model = ss.L0LogisticRegressionCV(**grid, gamma=gamma, cv=3, scoring="roc_auc").fit(X, y)
     page = Page(ss.report(model, test=(X, y)))
-    assert f"Cross-validation with 3 folds compared {len(model.cv_results_['params'])} candidate" in page.text
+    tried = len(model.cv_results_["params"])
+    assert f"was chosen out of {tried} candidates for the best mean score in 3 folds" in page.text
     assert "the choice itself rests on the data and is not proved" in page.text
-    varied = len({(*one.values(),)[:2] for one in model.cv_results_["params"]}) > 1  # sizes and ridges of the choice
+    varied = len(model.cv_results_["params"]) > len(set(model.cv_results_["param_refit_gamma"]))
     assert ("crossvalidation" in {a.get("data-chart") for _, a in page.tags}) == varied
+    assert page.text.count("★") == varied
     assert "L0LogisticRegressionCV" in page.text
 
 
@@ -413,7 +415,34 @@ def test_cross_validation_with_failed_folds():
         return math.nan
 
     model = ss.L0LogisticRegressionCV(k=[1, 2], cv=2, scoring=undefined).fit(X, y)
-    assert "Cross-validation with 2 folds" in Page(ss.report(model)).text
+    assert "best mean score in 2 folds" in Page(ss.report(model)).text
+
+
+def test_cross_validation_tells_the_edge_and_what_is_undone():
+    X, y = data()
+    model = ss.L0LogisticRegressionCV(k=[1, 2, 3], gamma=3.0, refit_gamma=["same", "cv", 10.0], cv=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    model.undone_ = "Cross-validation was cut short <b>: 1 of 3 folds were left out."
+    model.edges_ = ["k=3 is the largest value tried"]
+    page = Page(ss.report(model))
+    assert "Cross-validation was cut short <b>: 1 of 3 folds were left out." in page.text
+    assert "At the edge of the grid: k=3 is the largest value tried." in page.text
+    chosen = model.best_params_["refit_gamma"]
+    shown = chosen if isinstance(chosen, str) else f"{chosen:g}"
+    assert f"γ = 3, refit γ = {shown} was chosen out of 9 candidates" in page.text
+
+
+def test_a_criterion_has_no_folds():
+    X, y = data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ss.L0LogisticRegressionCV(k=[1, 2], gamma=3.0, criterion="ebic").fit(X, y)
+    page = Page(ss.report(model))
+    assert "candidates for the lowest EBIC on all data." in page.text
+    assert "folds" not in page.text.partition("All candidates in numbers")[0].partition("How size and ridges")[2]
+    assert f"{model.cv_results_['criterion'].min():.1f}" in page.text
 
 
 def test_estimator_parameters_are_shown():
