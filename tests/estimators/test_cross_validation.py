@@ -126,6 +126,14 @@ def test_without_refit(data):
         model.predict(data[0])
 
 
+def test_an_earlier_model_is_forgotten(data):
+    model = L0LogisticRegressionCV(k=[1, 2], cv=3).fit(*data)
+    model.set_params(refit=False, criterion="bic").fit(*data)
+    assert "split0_test_score" not in model.cv_results_
+    with pytest.raises(NotFittedError):
+        model.predict(data[0])
+
+
 def test_splitters(data):
     X, y = data
     groups = np.arange(150) % 7

@@ -98,8 +98,8 @@ class L0LogisticRegressionCV(L0LogisticRegression):
         Ridges of the estimates to try; they cost next to nothing. By default ``"same"`` and 10, 30, 100, ..., 3000, as
         far as they are at most half the number of samples: on few samples, weaker ones make confident mistakes.
     cv : int, cross-validation generator or iterable, optional
-        As in scikit-learn; by default five stratified folds, drawn four times with up to 200 samples and twice with up
-        to 1,000, since the scores of few samples are noisy.
+        As in scikit-learn; by default five stratified folds (fewer where a class has fewer rows), drawn four times with
+        up to 200 samples and twice with up to 1,000, since the scores of few samples are noisy.
     scoring : str or callable, optional
         As in scikit-learn, larger is better; by default the negative log-loss.
     criterion : {"bic", "ebic", "gic"}, optional
@@ -266,6 +266,7 @@ gap_, status_, n_iter_, solution_
         """
         self._check()
         job, splits = self._prepare(X, y, sample_weight, groups)
+        self._forget()
         compile_now()
         clock = Clock(self.time_limit)
         finished: list[Fold] = []
@@ -281,6 +282,12 @@ gap_, status_, n_iter_, solution_
             self._keep(job.candidates, finished, len(splits), (X, y, sample_weight))
             raise
         return self
+
+    def _forget(self) -> None:
+        """Let no result of an earlier fit pass for one of this, should this one end before it has any."""
+        of_data = ("n_features_in_", "feature_names_in_")
+        for name in [name for name in vars(self) if name.endswith("_") and name not in of_data]:
+            delattr(self, name)
 
     def _check(self) -> None:
         """Refuse what makes no sense before anything is searched."""
