@@ -11,6 +11,7 @@ from safescreen.arrays import FloatArray
 from safescreen.estimators.choosing import account, leaders, shown_score, told
 from safescreen.estimators.cross_validation import L0LogisticRegressionCV
 from safescreen.formatting.digits import nearest, padded, percent_above
+from safescreen.formatting.escaping import escaped
 from safescreen.reporting.charts import Chart, linear, parameter_axis
 from safescreen.reporting.content.subject import Subject
 
@@ -52,7 +53,7 @@ def section(subject: Subject) -> str:
     return html.section(
         "crossvalidation",
         "How size and ridges were chosen",
-        html.filled("choice.html", account=html.escaped(account(search, html.SYMBOLS)), edges=html.escaped(edges)),
+        html.filled("choice.html", account=escaped(account(search, html.SYMBOLS)), edges=escaped(edges)),
         html.paragraph(search.undone_) if search.undone_ else "",
         _chart(grid),
         _matrix(grid),
@@ -112,7 +113,7 @@ def _matrix(grid: _Grid) -> str:
 
 
 def _cell(grid: _Grid, i: int) -> str:
-    text = f"{grid.number(i)} <small>{html.escaped(told(grid.params[i]['refit_gamma']))}</small>"
+    text = f"{grid.number(i)} <small>{escaped(told(grid.params[i]['refit_gamma']))}</small>"
     return f'<strong title="chosen">★ {text}</strong>' if i == grid.best else text
 
 
