@@ -184,8 +184,13 @@ def _fit(chooser: ss.L0LogisticRegressionCV, data: Prepared) -> tuple[bool, list
             if not hasattr(chooser, "best_estimator_"):
                 raise
             finished = False
-    early = [str(one.message) for one in caught if issubclass(one.category, ss.EndedEarlyWarning)]
+    early = [_in_options(str(one.message)) for one in caught if issubclass(one.category, ss.EndedEarlyWarning)]
     return finished, list(dict.fromkeys(early)) if finished else [chooser.undone_]
+
+
+def _in_options(sentence: str) -> str:
+    """A sentence of the library in the words of the command line."""
+    return sentence.replace("(time_limit)", "(--time-limit)").replace("rel_gap=", "--gap ")
 
 
 def _rows(chooser: ss.L0LogisticRegressionCV) -> list[dict[str, Any]]:
