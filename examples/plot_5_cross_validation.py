@@ -6,8 +6,8 @@ Size and ridges chosen by cross-validation, then the whole procedure judged by a
 """
 
 # %%
-# `L0LogisticRegressionCV` needs nothing but data. It tries several sizes, each with several ridges to
-# choose and to estimate, and proves the final choice. The time is for everything.
+# `L0LogisticRegressionCV` needs nothing but data. It tries several sizes, each with several ridges
+# to choose and to estimate, and proves the final choice. The time is for everything.
 
 import time
 

@@ -31,7 +31,9 @@ class ValidationOptions:
 
     panel: ClassVar[str] = SearchOptions.panel
 
-    cv: Annotated[int | None, typer.Option("--folds", help="Number of folds; by default 5, often drawn anew.")] = None
+    cv: Annotated[int | None, typer.Option("--folds", help="Folds; by default 5, drawn anew where rows are few.")] = (
+        None
+    )
     repeats: Annotated[int | None, typer.Option(help="Draw the --folds so many times.")] = None
     scoring: Annotated[
         str | None, typer.Option(help="What to maximise, in scikit-learn's words; by default neg_log_loss.")
@@ -46,9 +48,7 @@ class ValidationOptions:
     ] = None
     one_standard_error: Annotated[
         bool,
-        typer.Option(
-            "--one-se", "--one-standard-error", help="The simplest model within one standard error of the best."
-        ),
+        typer.Option("--one-se", help="The simplest model within one standard error of the best."),
     ] = False
     time_limit: Annotated[
         str, typer.Option(metavar="SECONDS|none", help="For everything, the final model included.")
