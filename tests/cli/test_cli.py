@@ -727,7 +727,7 @@ def test_a_defect_keeps_its_traceback(monkeypatch):
 
 @pytest.mark.parametrize(
     ("command", "options", "word"),
-    [("path", ["--k", "1:3"], "path"), ("cv", ["--k", "1,2", "--folds", "3"], "cross-validation")],
+    [("path", ["--k", "1:3"], "path"), ("cv", ["--k", "1,2", "--folds", "3"], "best mean score in 3 folds")],
 )
 def test_paths_and_cross_validations_have_reports(tmp_path, command, options, word):
     X, y, _ = ss.datasets.make_sparse_logistic(60, 6, 2, 1.0, random_state=0)
