@@ -93,7 +93,6 @@ def run_fold(job: Job, split: Split, seconds: float | None) -> Fold:
     training, held_out = job.data.parts(split, job.make_parts)
     if held_out.weights is not None and not (held_out.weights > 0.0).any():
         raise ValueError("The held-out rows of a fold all have weight zero, so that there is nothing to score by.")
-    compile_now()  # in another process: before any clock starts
     problem = make_problem(job.template, *training)
     solutions = solve_candidates(problem, job.template, job.candidates, seconds)
     score = _log_loss_of if job.scorer is None else _Scored(job, problem)
