@@ -119,5 +119,7 @@ def test_a_search_cut_short_is_said():
         warnings.simplefilter("always")
         model.fit(X, y)
     (one,) = (one for one in told if one.category is ss.EndedEarlyWarning)
-    assert str(one.message).startswith("The path was cut short (time_limit=1 s): 2 of 2 searches of all data ended")
+    assert str(one.message).startswith(
+        "The path did not get all done in its share of 1 s: 2 of 2 searches of all data ended"
+    )
     assert one.filename == __file__
