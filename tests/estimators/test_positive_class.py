@@ -104,7 +104,7 @@ def test_class_weights_are_those_of_the_two_classes(iris):
     model = L0LogisticRegression(k=2, positive_class="virginica", class_weight=weight).fit(X, y)
     weights = np.where(y == "virginica", 3.0, 0.5)
     problem = ss.Problem(X, y, k=2, gamma=model.gamma, positive_class="virginica", sample_weight=weights)
-    assert model.objective_ == ss.solve(problem).objective
+    assert model.objective_ == pytest.approx(ss.solve(problem).objective, rel=1e-12)
     balanced = L0LogisticRegression(k=2, positive_class="virginica", class_weight="balanced").fit(X, y)
     halves = balanced.solution_.problem
     assert halves.weights[halves.y > 0.0].sum() == pytest.approx(0.5)

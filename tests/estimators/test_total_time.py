@@ -45,7 +45,7 @@ def timed(model, X, y):
 def test_a_hard_problem_ends_in_time(data):
     seconds, told = timed(L0LogisticRegressionCV(**HARD, time_limit=2.0), *data)
     assert 1.0 < seconds < 4.0
-    assert re.match(r"Cross-validation was cut short \(time_limit=2 s\): .*searches in the folds ended before", told[0])
+    assert re.match(r"Cross-validation .* 2 s.*: .*searches in the folds ended before .*time_limit", told[0])
     assert re.match(r"The search ended early \(status 'time_limit'\)", told[1])
 
 
