@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 
 import numpy as np
@@ -119,7 +120,5 @@ def test_a_search_cut_short_is_said():
         warnings.simplefilter("always")
         model.fit(X, y)
     (one,) = (one for one in told if one.category is ss.EndedEarlyWarning)
-    assert str(one.message).startswith(
-        "The path did not get all done in its share of 1 s: 2 of 2 searches of all data ended"
-    )
+    assert re.match(r"The path .* 1 s: 2 of 2 searches of all data ended before their gap", str(one.message))
     assert one.filename == __file__

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import safescreen as ss
+from safescreen.defaults import GAMMA, GAMMAS
 from safescreen.problem.terms import Terms, _Wording
 
 pytestmark = pytest.mark.interpreted
@@ -77,7 +78,10 @@ def test_each_term_is_stored_everywhere(files, name):
 def test_each_term_is_a_keyword_with_its_default(callee, name):
     parameter = inspect.signature(callee).parameters[name]
     assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    assert parameter.default == {one.name: one.default for one in fields(Terms)}[name]
+    usual = {one.name: one.default for one in fields(Terms)}
+    if callee is not ss.Problem:
+        usual["gamma"] = GAMMAS if callee is ss.L0LogisticRegressionCV else GAMMA  # something sensible without a word
+    assert parameter.default == usual[name]
 
 
 def test_each_term_is_a_keyword_of_a_path():

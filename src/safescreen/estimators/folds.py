@@ -25,6 +25,7 @@ from safescreen.path import solve_along
 from safescreen.prediction import linear_predictor, log_loss
 from safescreen.problem import Problem
 from safescreen.search import Settings, Solution, compile_now
+from safescreen.search.interrupts import raising_interrupts
 
 Scorer = Callable[..., float]
 PartMaker = Callable[[Any, IndexArray, IndexArray], tuple[Any, Any]]
@@ -125,13 +126,14 @@ def solve_candidates(
     for done, place in enumerate(order):
         remaining = clock.remaining
         share = None if remaining is None else remaining / ((len(order) - done) * len(candidates.values))
-        previous = paths[place] = solve_along(
-            problem.with_parameters(gamma=candidates.gammas[place]),
-            candidates.name,
-            candidates.values,
-            replace(settings, time_limit=share),
-            starts=previous,
-        )
+        with raising_interrupts():  # in another thread: what Ctrl-C cut short is no result, and nothing comes after it
+            previous = paths[place] = solve_along(
+                problem.with_parameters(gamma=candidates.gammas[place]),
+                candidates.name,
+                candidates.values,
+                replace(settings, time_limit=share),
+                starts=previous,
+            )
     return [solution for place in range(len(order)) for solution in paths[place]]
 
 
