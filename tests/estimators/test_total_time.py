@@ -44,7 +44,7 @@ def timed(model, X, y):
 
 def test_a_hard_problem_ends_in_time(data):
     seconds, told = timed(L0LogisticRegressionCV(**HARD, time_limit=2.0), *data)
-    assert 1.0 < seconds < 4.0
+    assert 1.0 < seconds < 12.0  # without a limit: minutes
     assert re.match(r"Cross-validation .* 2 s.*: .*searches in the folds ended before .*time_limit", told[0])
     assert re.match(r"The search ended early \(status 'time_limit'\)", told[1])
 
@@ -52,7 +52,7 @@ def test_a_hard_problem_ends_in_time(data):
 def test_folds_left_out_are_said(data):
     model = L0LogisticRegressionCV(**HARD, time_limit=0.0)
     seconds, told = timed(model, *data)
-    assert seconds < 4.0
+    assert seconds < 12.0
     assert model.n_splits_ == 1
     assert "19 of 20 folds were left out; 2 of 2 searches in the folds ended before their gap of 0.01" in told[0]
     assert "split0_test_score" in model.cv_results_
