@@ -79,7 +79,7 @@ def test_commands_on_the_page_of_the_command_line_run(tmp_path, monkeypatch):
     frame.to_csv("data.csv", index=False)
     frame.drop(columns="label").head().to_csv("new.csv", index=False)
     lines = [line for line in read(DOCS / "command-line.md").splitlines() if line.startswith("safescreen ")]
-    assert len(lines) == 3
+    assert len(lines) == 4
     for line in lines:
         result = CliRunner().invoke(cli.app, line.split()[1:])
         assert result.exit_code == 0, f"{line}\n{result.output}"

@@ -71,8 +71,8 @@ def test_demo_shows_the_solution(demo):
     assert number("seconds", demo) >= 0.0
     assert re.search(r"status\s+optimal", demo)
     for coefficient, name in zip(estimated.coefficients, solution.feature_names, strict=True):
-        assert re.search(rf"{re.escape(name)}\s+{re.escape(signed(coefficient))}", demo)
-    assert re.search(rf"intercept\s+{re.escape(signed(estimated.intercept))}", demo)
+        assert re.search(rf"{re.escape(name)}\s+{re.escape(signed(coefficient))}\s", demo)
+    assert re.search(rf"intercept\s+{re.escape(signed(estimated.intercept))}\s", demo)
 
 
 def test_demo_predicts_well_and_says_which_ridge_is_which(demo):
@@ -727,7 +727,7 @@ def test_a_defect_keeps_its_traceback(monkeypatch):
 
 @pytest.mark.parametrize(
     ("command", "options", "word"),
-    [("path", ["--k", "1:3"], "path"), ("cv", ["--k", "1,2", "--folds", "3"], "cross-validation")],
+    [("path", ["--k", "1:3"], "path"), ("cv", ["--k", "1,2", "--folds", "3"], "best mean score in 3 folds")],
 )
 def test_paths_and_cross_validations_have_reports(tmp_path, command, options, word):
     X, y, _ = ss.datasets.make_sparse_logistic(60, 6, 2, 1.0, random_state=0)

@@ -97,6 +97,7 @@ def test_what_is_shown():
     assert max(map(len, out.splitlines())) <= 80
     assert "UserWarning" not in result.output + result.stderr
     model = ss.load_model("cv.json")
+    assert runner.invoke(cli.app, ["predict", "cv.json", "data.csv"]).stdout.count("\n") == 201
     with Path("cv.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 18
@@ -111,7 +112,7 @@ def test_what_is_shown():
     said = " ".join(out.split())
     assert "was chosen out of 18 candidates for the best mean score in 3 folds." in said
     assert "At the edge of the grid: k=3 is the largest value tried, and more features may predict better." in said
-    assert f"Chosen at γ = {model.gamma:g}: proved that no other choice of features" in said
+    assert f"Chosen at γ = {model.gamma:g}: proved that no other choice of at most {model.k} features" in said
     assert "coefficients estimated at γ =" in said
     assert "odds ratio" in said
 
@@ -159,11 +160,11 @@ def test_time_is_for_everything_and_what_is_undone_is_said():
     words = ["data.csv", "-t", "label", "-k", "4,5", "--gamma", "1e4", "--folds", 3, "--fold-gap", 0, "--gap", 0]
     result = run(*words, "--time-limit", 0, code=1)
     lines = result.stderr.splitlines()
-    assert any(line.startswith("Warning: Cross-validation was cut short") for line in lines)
+    assert any(line.startswith("Warning: Cross-validation did not get all done") for line in lines)
     assert not any("EndedEarlyWarning" in line or ".py" in line for line in lines)
     assert run(*words, "--time-limit", 0, "--quiet", code=1).stderr == ""
     found = json.loads(run(*words, "--time-limit", 0, "--json", code=1).stdout)
-    assert "cut short" in found["undone"][0]
+    assert "did not get all done" in found["undone"][0]
     run("data.csv", "-t", "label", *SMALL, "--time-limit", "none")
 
 

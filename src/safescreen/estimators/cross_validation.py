@@ -381,7 +381,7 @@ gap_, status_, n_iter_, solution_
         self.undone_ = ""
         if not undone:
             return
-        limit = "" if self.time_limit is None else f" within its share of {self.time_limit:g} s"
+        limit = "" if self.time_limit is None else f" in its share of {self.time_limit:g} s"
         kind = "Cross-validation" if self.criterion is None else "The path"
         self.undone_ = f"{kind} did not get all done{limit}: {'; '.join(undone)}."
         advice = "Allow more time (time_limit), fewer candidates or smaller gammas."

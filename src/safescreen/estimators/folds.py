@@ -90,6 +90,7 @@ def usual_folds(y: npt.NDArray[Any]) -> RepeatedStratifiedKFold:
 
 def run_fold(job: Job, split: Split, seconds: float | None) -> Fold:
     """Fit all candidates to one part of the data and score them on the other, in about so many seconds."""
+    compile_now()  # in a process of its own this takes a second, which is not to be charged to the searches
     training, held_out = job.data.parts(split, job.make_parts)
     if held_out.weights is not None and not (held_out.weights > 0.0).any():
         raise ValueError("The held-out rows of a fold all have weight zero, so that there is nothing to score by.")

@@ -31,7 +31,9 @@ class ValidationOptions:
 
     panel: ClassVar[str] = SearchOptions.panel
 
-    cv: Annotated[int | None, typer.Option("--folds", help="Number of folds; by default 5, often drawn anew.")] = None
+    cv: Annotated[int | None, typer.Option("--folds", help="Folds; by default 5, drawn anew where rows are few.")] = (
+        None
+    )
     repeats: Annotated[int | None, typer.Option(help="Draw the --folds so many times.")] = None
     scoring: Annotated[
         str | None, typer.Option(help="What to maximise, in scikit-learn's words; by default neg_log_loss.")
@@ -46,9 +48,7 @@ class ValidationOptions:
     ] = None
     one_standard_error: Annotated[
         bool,
-        typer.Option(
-            "--one-se", "--one-standard-error", help="The simplest model within one standard error of the best."
-        ),
+        typer.Option("--one-se", help="The simplest model within one standard error of the best."),
     ] = False
     time_limit: Annotated[
         str, typer.Option(metavar="SECONDS|none", help="For everything, the final model included.")
@@ -184,8 +184,13 @@ def _fit(chooser: ss.L0LogisticRegressionCV, data: Prepared) -> tuple[bool, list
             if not hasattr(chooser, "best_estimator_"):
                 raise
             finished = False
-    early = [str(one.message) for one in caught if issubclass(one.category, ss.EndedEarlyWarning)]
+    early = [_in_options(str(one.message)) for one in caught if issubclass(one.category, ss.EndedEarlyWarning)]
     return finished, list(dict.fromkeys(early)) if finished else [chooser.undone_]
+
+
+def _in_options(sentence: str) -> str:
+    """A sentence of the library in the words of the command line."""
+    return sentence.replace("(time_limit)", "(--time-limit)").replace("rel_gap=", "--gap ")
 
 
 def _rows(chooser: ss.L0LogisticRegressionCV) -> list[dict[str, Any]]:

@@ -104,7 +104,10 @@ def _matrix(grid: _Grid) -> str:
     if len(places) < 2:
         return ""
     columns = [html.Column(html.SYMBOLS[size], look="number", names_rows=True)]
-    columns += [html.Column(html.setting(ridge, gamma), f"{grid.score}, and refit γ", "number") for gamma in ridges]
+    columns += [
+        html.Column(html.setting(ridge, gamma), f"{grid.score}, {html.SYMBOLS['refit_gamma']}", "number")
+        for gamma in ridges
+    ]
     rows = [
         html.row(columns, [told(value), *(_cell(grid, places[value, gamma]) for gamma in ridges)])
         for value in dict.fromkeys(value for value, _ in places)
