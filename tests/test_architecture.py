@@ -32,7 +32,7 @@ ROOMS = {
     "screening": "arrays rounding formatting.cards problem relaxation",
     "incumbents": "arrays tuning problem kernels relaxation screening",
     "search": "arrays tuning status files formatting.cards problem kernels relaxation screening incumbents",
-    "estimation": "arrays status prediction formatting.digits problem search.solution",
+    "estimation": "arrays defaults status prediction formatting.digits problem search.solution",
     "path": "status formatting.cards problem search estimation",
     "summary": "arrays formatting problem.labels search.solution estimation",
     "stability": "arrays status formatting problem search estimation",

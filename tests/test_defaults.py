@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from safescreen.defaults import (
+    AUTO_RIDGE,
     BUDGET,
     GAMMA,
     GAMMAS,
@@ -23,7 +24,8 @@ def test_grids_ascend_and_hold_what_one_fit_uses():
         assert list(grid) == sorted(set(grid))
     assert BUDGET in SIZES
     assert GAMMA in GAMMAS
-    assert REFIT_GAMMA in REFIT_GAMMAS
+    assert REFIT_GAMMA == "auto"
+    assert AUTO_RIDGE in REFIT_GAMMAS
 
 
 @pytest.mark.parametrize(

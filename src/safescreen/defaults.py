@@ -10,8 +10,11 @@ GAMMA = 3.0
 """Ridge of the choice: ten features are proved within seconds. With many samples stronger ridges choose features that
 repeat each other; weaker ones predict no better and are harder to prove."""
 
-REFIT_GAMMA = 30.0
-"""Ridge of the estimates: a weaker one is overconfident on few samples, a stronger one timid on many."""
+REFIT_GAMMA = "auto"
+"""Ridge of the estimates: `AUTO_RIDGE`, or that of the choice where the user chooses at a weaker one."""
+
+AUTO_RIDGE = 30.0
+"""Weaker ones are overconfident on few samples, stronger ones timid on many."""
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
 """Budgets that cross-validation tries: all small ones, and coarser where one feature more hardly matters."""

@@ -264,7 +264,7 @@ def l0_path(
         Price of a feature.
     gamma : float or sequence of float, optional
         Ridge parameter of the choice; by default 1.0.
-    refit_gamma : float, "same" or "cv", default "same"
+    refit_gamma : float, "auto", "same" or "cv", default "same"
         Ridge at which the coefficients of each point's features are estimated, as for
         :class:`L0LogisticRegression`: the proofs are about the choices at `gamma`, ``coefs`` and ``intercepts`` are
         the estimates.

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import safescreen as ss
 from safescreen import cli, kernels
-from safescreen.defaults import BUDGET, GAMMA, REFIT_GAMMA
+from safescreen.defaults import AUTO_RIDGE, BUDGET, GAMMA, REFIT_GAMMA
 from safescreen.estimation import estimate
 from safescreen.formatting.digits import signed
 from safescreen.status import Status
@@ -80,7 +80,7 @@ def test_demo_predicts_well_and_says_which_ridge_is_which(demo):
     assert found
     assert float(found[1]) > 95.0
     assert f"Chosen at γ = {GAMMA:g}: proved that no" in demo
-    assert f"coefficients estimated at γ = {REFIT_GAMMA:g}." in " ".join(demo.split())
+    assert f"coefficients estimated at γ = {AUTO_RIDGE:g}." in " ".join(demo.split())
 
 
 def test_demo_takes_a_budget_and_a_ridge():
@@ -619,7 +619,7 @@ def test_path(folder, monkeypatch):
 def test_path_estimates_at_a_ridge_of_its_own(folder, monkeypatch):
     monkeypatch.chdir(folder)
     options = ["path", "train.csv", *TOUR, "--k", "1:2", "--refit-gamma"]
-    assert f"AUC is that of estimates at γ = {REFIT_GAMMA:g}." in run(*options[:-1])
+    assert f"AUC is that of estimates at γ = {AUTO_RIDGE:g}." in run(*options[:-1])
     assert "estimates" not in run(*options, "same")
     weak, same = (json.loads(run(*options, ridge, "--json"))["points"] for ridge in ("30", "same"))
     assert [point["refit_gamma"] for point in weak] == [30.0, 30.0]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import safescreen as ss
+from safescreen.defaults import AUTO_RIDGE
 from safescreen.estimation import check_refit_gamma, estimate, models_at, refit
 from safescreen.estimation.estimate import N_FOLDS, choose_ridge, chosen_rows, ridges_from
 from safescreen.estimation.ridge import Rows, fit_ridge
@@ -145,3 +146,10 @@ def test_bad_ridges(value):
 @pytest.mark.parametrize("value", ["same", "cv", 3, 2.5, np.float32(4.0)])
 def test_good_ridges(value):
     assert check_refit_gamma(value) == value
+
+
+@pytest.mark.parametrize("gamma", [1.0, AUTO_RIDGE, 10.0 * AUTO_RIDGE])
+def test_auto_is_never_stronger_than_the_choice(gamma):
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 10, 2, 1.0, random_state=0)
+    solution = ss.solve(ss.Problem(X, y, k=2, gamma=gamma))
+    assert estimate(solution, "auto").gamma == max(gamma, AUTO_RIDGE)

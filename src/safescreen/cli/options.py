@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from safescreen.defaults import BUDGET, GAMMA, GAMMAS, REFIT_GAMMA, REFIT_GAMMAS, SIZES
+from safescreen.defaults import AUTO_RIDGE, BUDGET, GAMMA, GAMMAS, REFIT_GAMMA, REFIT_GAMMAS, SIZES
 
 if TYPE_CHECKING:
     from safescreen.tables import Reading
@@ -194,11 +194,12 @@ class EstimateOptions:
     refit_gamma: Annotated[
         str | None,
         typer.Option(
-            metavar="NUMBER|same|cv",
-            help="Ridge of the coefficients, estimated once the features are chosen.",
-            autocompletion=lambda: ["same", "cv"],
+            metavar="NUMBER|auto|same|cv",
+            help="Ridge of the coefficients, estimated once the features are chosen; "
+            f"auto is {AUTO_RIDGE:g}, or --gamma if that is weaker.",
+            autocompletion=lambda: ["auto", "same", "cv"],
         ),
-    ] = f"{REFIT_GAMMA:g}"
+    ] = REFIT_GAMMA
 
     def __post_init__(self) -> None:
         """Refuse a wrong ridge before any file is read."""

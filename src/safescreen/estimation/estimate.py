@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.defaults import AUTO_RIDGE
 from safescreen.estimation.folds import held_out_masks
 from safescreen.estimation.ridge import Fit, Rows, fit_ridge
 from safescreen.problem import Problem
 from safescreen.problem.validation import about, check_gamma
 from safescreen.search.solution import Solution
 
-WORDS = ("same", "cv")
+WORDS = ("auto", "same", "cv")
 """What may stand in place of a number."""
 
 RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
@@ -80,19 +81,19 @@ class Estimate:
 
 
 def check_refit_gamma(refit_gamma: Any) -> float | str:
-    """The ridge of the estimates: a number, ``"same"`` or ``"cv"``."""
+    """The ridge of the estimates: a number, ``"auto"``, ``"same"`` or ``"cv"``."""
     if isinstance(refit_gamma, str):
         if refit_gamma not in WORDS:
             raise about(
                 "refit_gamma",
-                ValueError(f"refit_gamma is {refit_gamma!r}, but must be a number > 0, 'same' or 'cv'."),
+                ValueError(f"refit_gamma is {refit_gamma!r}, but must be a number > 0, 'auto', 'same' or 'cv'."),
             )
         return refit_gamma
     try:
         return check_gamma(refit_gamma)
     except (TypeError, ValueError) as error:
         said = str(error).removesuffix(".").replace("gamma", "refit_gamma", 1)
-        raise about("refit_gamma", type(error)(f"{said}, 'same' or 'cv'.")) from None
+        raise about("refit_gamma", type(error)(f"{said}, 'auto', 'same' or 'cv'.")) from None
 
 
 def estimate(solution: Solution, refit_gamma: float | str) -> Estimate:
@@ -102,10 +103,10 @@ def estimate(solution: Solution, refit_gamma: float | str) -> Estimate:
     ----------
     solution : Solution
         The choice of features.
-    refit_gamma : float, "same" or "cv"
-        Ridge of the estimates; ``"same"`` keeps the solution's coefficients, ``"cv"`` chooses a ridge at least as weak
-        by five-fold cross-validation. The folds share the features that all rows chose, so this says how strongly to
-        shrink rather than how well the model predicts.
+    refit_gamma : float, "auto", "same" or "cv"
+        Ridge of the estimates; ``"auto"`` is 30, or that of the choice if that is weaker; ``"same"`` keeps the
+        solution's coefficients; ``"cv"`` chooses a ridge at least as weak by five-fold cross-validation. The folds
+        share the features that all rows chose: this says how strongly to shrink, not how well the model predicts.
     """
     refit_gamma = check_refit_gamma(refit_gamma)
     problem, support = solution.problem, solution.support
@@ -152,6 +153,8 @@ def _ridge(rows: Rows, problem: Problem, refit_gamma: float | str) -> float:
     """The ridge meant."""
     if refit_gamma == "cv":
         return choose_ridge(rows, problem.fit_intercept, ridges_from(problem.gamma, problem.n_samples))
+    if refit_gamma == "auto":
+        return max(problem.gamma, AUTO_RIDGE)
     return problem.gamma if isinstance(refit_gamma, str) else refit_gamma
 
 

@@ -60,9 +60,10 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
     gamma : float, default 3.0
         Ridge of the choice, positive: the penalty is ``‖x‖²/gamma``, so small values shrink more, and make proofs
         easier. The proof speaks of this ridge.
-    refit_gamma : float, "same" or "cv", default 30.0
-        Ridge at which the coefficients of the chosen features are estimated. ``"same"`` keeps those of the choice;
-        ``"cv"`` takes the ridge, at least as weak as that of the choice, with the best log-loss in five folds.
+    refit_gamma : float, "auto", "same" or "cv", default "auto"
+        Ridge at which the coefficients of the chosen features are estimated. ``"auto"`` is 30, or `gamma` if that is
+        weaker; ``"same"`` keeps those of the choice; ``"cv"`` takes the ridge, at least as weak as that of the choice,
+        with the best log-loss in five folds.
     fit_intercept : bool, default True
         Whether to add an unpenalised intercept.
     standardize : bool, default True

@@ -392,8 +392,10 @@ gap_, status_, n_iter_, solution_
         self.best_index_ = best
         self.best_params_ = candidates.params[best]
         self.best_score_ = float(self.cv_results_["mean_test_score"][best])
-        # the weakest ridge of the estimates that is tried by default is where we would not go further
-        names = [name for name in candidates.tried if name != "refit_gamma" or self.refit_gamma is not None]
+        # the weakest ridges that are tried by default are where we would not go further
+        given: dict[str, Any] = {"gamma": self.gamma, "refit_gamma": self.refit_gamma}
+        ours = [name for name, value in given.items() if value is None or (type(value) is tuple and value == GAMMAS)]
+        names = [name for name in candidates.tried if name not in ours]
         self.edges_ = at_edges(candidates, names, self.best_params_, self.n_features_in_)
         if self.edges_:
             warnings.warn(
