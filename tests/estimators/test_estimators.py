@@ -30,7 +30,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import safescreen as ss
 from safescreen import EndedEarlyWarning, L0LogisticRegression, SafeScreener
-from safescreen.defaults import BUDGET, GAMMA, REFIT_GAMMA
+from safescreen.defaults import AUTO_RIDGE, BUDGET, GAMMA, REFIT_GAMMA
 from safescreen.estimators import classifier
 
 SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
@@ -102,7 +102,7 @@ def test_coefficients_are_those_of_the_second_ridge(cancer, refit_gamma):
     X, y = cancer
     model = L0LogisticRegression(k=3, refit_gamma=refit_gamma).fit(X, y)
     gamma = model.estimate_.gamma
-    assert gamma == refit_gamma or refit_gamma == "cv"
+    assert gamma == {"auto": AUTO_RIDGE, "cv": gamma}.get(refit_gamma, refit_gamma)
     reference = make_pipeline(StandardScaler(), LogisticRegression(C=gamma / (2 * len(y)), tol=1e-10, max_iter=1000))
     reference.fit(X.iloc[:, model.support_], y)
     expected = reference.decision_function(X.iloc[:, model.support_])
