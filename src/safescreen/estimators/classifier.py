@@ -29,6 +29,7 @@ from safescreen.estimators.selection import Selection
 from safescreen.estimators.shared import make_problem, mask
 from safescreen.prediction import linear_predictor, probabilities
 from safescreen.problem.terms import Features
+from safescreen.problem.validation import check_sparse
 from safescreen.search import solve
 from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.solution import Moment, Solution
@@ -257,6 +258,7 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
             Positive where ``classes_[1]`` is predicted.
         """
         check_is_fitted(self)
+        check_sparse(X)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
         log_odds = linear_predictor(X, self.coef_[0], float(self.intercept_[0]))
         return log_odds if is_second(self) else -log_odds

@@ -15,11 +15,12 @@ from safescreen.defaults import default_budget
 from safescreen.estimators.labels import two_labels
 from safescreen.problem import Problem
 from safescreen.problem.terms import Terms
-from safescreen.problem.validation import check_selection, check_weights
+from safescreen.problem.validation import check_selection, check_sparse, check_weights
 
 
 def make_problem(estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> Problem:
     """Check the data as scikit-learn does, and state the estimator's problem for them."""
+    check_sparse(X)
     X, y = validate_data(estimator, X, y, accept_sparse="csc", dtype="numeric")
     weights = check_weights(sample_weight, X.shape[0])
     check_binary(y, weights, estimator.positive_class)
