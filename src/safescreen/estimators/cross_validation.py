@@ -45,7 +45,7 @@ from safescreen.estimators.folds import (
     usual_folds,
 )
 from safescreen.estimators.labels import two_labels
-from safescreen.estimators.shared import check_binary, make_problem
+from safescreen.estimators.shared import check_binary, make_problem, refuse_misread
 from safescreen.problem.terms import Features, Terms
 from safescreen.problem.validation import about, check_features, check_sparse, check_target, check_weights
 from safescreen.search import Solution, compile_now
@@ -313,6 +313,7 @@ gap_, status_, n_iter_, solution_
     ) -> tuple[Job, list[Split]]:
         """Everything the folds need, checked."""
         check_sparse(X)
+        refuse_misread(X)
         matrix, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         weights = check_weights(sample_weight, matrix.shape[0])
         check_binary(labels, weights, self.positive_class)
