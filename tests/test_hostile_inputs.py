@@ -85,7 +85,7 @@ LABELS: dict[str, Callable[[], Any]] = {
     "numbers that are no classes": lambda: RANDOM.standard_normal(M),
     "too few": lambda: Y[:-1],
     "too many": lambda: np.r_[Y, 0],
-    "none at all": lambda: [],
+    "none at all": list,
     "None": lambda: None,
     "with None": lambda: [None, *Y[1:].tolist()],
     "nan": lambda: np.where(np.arange(M) == 3, np.nan, Y),

@@ -92,7 +92,10 @@ def feature_indices(name: str, value: Any, X: Any) -> list[int]:
 def real_numbers(name: str, values: Any) -> Array:
     """An array of doubles; what is neither number nor truth value is refused rather than converted."""
     check_unmasked(name, values)
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise ValueError(f"{name} cannot be made an array: its rows have different lengths.") from None
     if array.dtype.kind == "O":  # such as columns of numbers and of truth values in one frame
         real = all(isinstance(value, Real | np.bool_) for value in array.flat)
         array = array.astype(np.float64) if real else array
