@@ -2,8 +2,8 @@
 
     python benchmarks/kills.py [--kills 50] [--full 50]
 
-Each round lets ``safescreen fit`` replace a model, a proof and a report by those of another model, and kills the process
-at a random moment, or lets files grow to a random size only, as a full disk does. Afterwards each file must be
+Each round lets ``safescreen fit`` replace a model, a proof and a report by those of another model, and kills the
+process at a random moment, or lets files grow to a random size only, as a full disk does. Afterwards each file must be
 the one before, byte by byte, or a new one that is whole: it loads, its proof holds, its page has an end.
 """
 
