@@ -17,6 +17,7 @@ ROOMS = {
     "rounding": "",
     "tuning": "",
     "defaults": "",
+    "sparsity": "",
     "status": "",
     "text": "",
     "files": "text",
@@ -26,7 +27,7 @@ ROOMS = {
     "verification": "",
     # the solver, from the matrix to the search
     "design": "arrays rounding tuning",
-    "problem": "arrays rounding text formatting.cards design",
+    "problem": "arrays rounding sparsity text formatting.cards design",
     "kernels": "arrays rounding tuning design.columns",
     "relaxation": "arrays rounding tuning formatting.cards design problem kernels",
     "screening": "arrays rounding formatting.cards problem relaxation",
@@ -41,7 +42,7 @@ ROOMS = {
     "estimators": "arrays defaults status prediction problem screening search estimation path summary stability",
     "plots": "arrays formatting.escaping problem screening search path stability",
     "saving": "defaults files problem.copies problem.validation search.solution estimation estimators",
-    "tables": "arrays text files",
+    "tables": "arrays sparsity text files",
     "reporting": "arrays status files prediction formatting problem search.solution estimation path summary estimators",
     "safescreen": "status verification problem relaxation screening search estimation path summary stability datasets "
     "estimators plots saving.model_files reporting",

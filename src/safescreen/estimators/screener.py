@@ -15,6 +15,7 @@ from safescreen.arrays import BoolArray
 from safescreen.defaults import GAMMA
 from safescreen.estimators.shared import make_problem, mask
 from safescreen.problem.terms import Features
+from safescreen.problem.validation import check_sparse
 from safescreen.screening import Screening
 from safescreen.search import screen
 
@@ -128,6 +129,22 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.excluded_ = self.screening_.excluded
         self.support_ = np.setdiff1d(np.arange(problem.n_features), self.excluded_)
         return self
+
+    def transform(self, X: Any) -> Any:
+        """The features that cannot be ruled out.
+
+        Parameters
+        ----------
+        X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray, SciPy sparse matrix or frame, of shape (n_samples, n_selected_features)
+            The same samples.
+        """
+        check_sparse(X)
+        return super().transform(X)
 
     def _get_support_mask(self) -> BoolArray:
         """What `SelectorMixin` builds everything else on."""

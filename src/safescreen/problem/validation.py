@@ -20,6 +20,7 @@ from safescreen.arrays import FloatArray, IndexArray
 from safescreen.design.memory import CHUNK_ENTRIES
 from safescreen.problem.frames import Names, frame_to_matrix, is_frame
 from safescreen.problem.labels import Classes, has_label, two_classes
+from safescreen.sparsity import check_parts
 from safescreen.text import nearest
 
 Error = TypeVar("Error", bound=Exception)
@@ -85,6 +86,7 @@ def check_matrix(X: Any) -> tuple[Any, Names | None]:
     names: Names | None = None
     if is_frame(X):
         X, names = frame_to_matrix(X)
+    check_sparse(X)
     matrix = X if sparse.issparse(X) else _as_dense(X)
     _check_dtype(matrix.dtype)
     _check_shape(matrix.shape)
@@ -92,6 +94,14 @@ def check_matrix(X: Any) -> tuple[Any, Names | None]:
         matrix = matrix.astype(np.float64)
     _check_finite(_stored_values(matrix))
     return matrix, names
+
+
+def check_sparse(X: Any) -> None:
+    """A sparse matrix has parts that fit together: to be known before anybody, SciPy included, looks into it."""
+    try:
+        check_parts("X", X)
+    except ValueError as error:
+        raise about("X", error) from None
 
 
 def _as_dense(X: Any) -> npt.NDArray[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from safescreen.sparsity import check_parts
 from safescreen.tables.source import FORMATS, Source
 from safescreen.tables.table import Table, default_names
 
@@ -63,20 +64,31 @@ def _sparse(source: Source, arrays: dict[str, Any]) -> Any:
     """A matrix in the layout of scipy.sparse.save_npz; CSR if the archive does not say."""
     from scipy import sparse
 
-    layout = arrays["format"].item() if "format" in arrays else "csr"
-    layout = layout.decode() if isinstance(layout, bytes) else str(layout)
-    shape = tuple(int(length) for length in arrays["shape"].reshape(-1))
-    values = arrays["data"] if arrays["data"].dtype.kind == "f" else arrays["data"].astype(np.float64)
+    values = arrays["data"]
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{source.name} has a matrix of dtype {values.dtype}, but numbers are needed.")
+    layout = next(iter(arrays["format"].reshape(-1).tolist()), "") if "format" in arrays else "csr"
+    layout = layout.decode(errors="replace") if isinstance(layout, bytes) else str(layout)
+    makers = {"csr": sparse.csr_array, "csc": sparse.csc_array, "coo": sparse.coo_array}
+    if layout not in makers:
+        raise ValueError(f"{source.name} has a sparse matrix of format {layout!r}, but csr, csc or coo is needed.")
     try:
-        if layout == "csr":
-            return sparse.csr_array((values, arrays["indices"], arrays["indptr"]), shape=shape)
-        if layout == "csc":
-            return sparse.csc_array((values, arrays["indices"], arrays["indptr"]), shape=shape)
-        if layout == "coo":
-            return sparse.coo_array((values, (arrays["row"], arrays["col"])), shape=shape).tocsr()
-    except (KeyError, ValueError, TypeError, IndexError) as error:
+        shape = _shape(arrays["shape"])
+        coordinates = layout == "coo"
+        places = ((arrays["row"], arrays["col"]),) if coordinates else (arrays["indices"], arrays["indptr"])
+        values = values if values.dtype.kind == "f" else values.astype(np.float64)
+        matrix = makers[layout]((values, *places), shape=shape)
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise ValueError(f"{source.name} has a damaged sparse matrix ({error}).") from None
-    raise ValueError(f"{source.name} has a sparse matrix of format {layout!r}, but csr, csc or coo is needed.")
+    check_parts(f"The matrix of {source.name}", matrix)
+    return matrix.tocsr() if coordinates else matrix
+
+
+def _shape(stated: Any) -> tuple[int, ...]:
+    """Rows and columns."""
+    if stated.dtype.kind not in "iu" or stated.size != 2 or stated.min() < 0:
+        raise ValueError(f"its shape is {' x '.join(map(str, stated.reshape(-1)[:5].tolist()))}")
+    return tuple(stated.reshape(-1).tolist())
 
 
 def _as_vector(values: Any) -> Any:

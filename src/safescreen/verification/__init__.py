@@ -17,6 +17,7 @@ import numpy as np
 
 from safescreen.verification.arithmetic import Array
 from safescreen.verification.checker import Findings, check
+from safescreen.verification.given import given_labels, given_matrix, given_terms, given_weights
 from safescreen.verification.reading import RefusedError
 
 
@@ -90,9 +91,24 @@ class Verification:
 
 
 def verify(
-    path: str | PathLike[str], X: Any, y: Any, sample_weight: Any = None, *, positive_class: Any = None
+    path: str | PathLike[str],
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    positive_class: Any = None,
+    k: int | None = None,
+    mu: float | None = None,
+    gamma: float | None = None,
+    fit_intercept: bool | None = None,
+    standardize: bool | None = None,
+    include: Any = None,
+    exclude: Any = None,
 ) -> Verification:
-    """Check a proof against the data it is said to be about.
+    """Check a proof against the data it is said to be about, and against the question it is to answer.
+
+    A valid proof is about the problem that it states. What is given of that problem here must be what was proved, or
+    the proof is refused; what is not given, ``problem`` and ``claims`` of the result tell.
 
     Parameters
     ----------
@@ -108,6 +124,17 @@ def verify(
     positive_class : label, optional
         The label that the proof must model; all others count as the negative class, so that there may be more than
         two. By default there are two labels, and ``claims["classes"]`` says which of them, the second, is modelled.
+    k : int, optional
+        The budget that the proof must be about; the number of features if there was none.
+    mu : float, optional
+        The price of a feature; 0 if there was none.
+    gamma : float, optional
+        The ridge of the choice.
+    fit_intercept, standardize : bool, optional
+        Whether there is an intercept, and whether features are standardised.
+    include, exclude : int, str or iterable of these, optional
+        All features that were decided beforehand, by index or by name; ``()`` for none. Copies that were left out
+        count as excluded.
 
     Returns
     -------
@@ -117,18 +144,21 @@ def verify(
     Raises
     ------
     FileNotFoundError, TypeError, ValueError
-        If there is no such file, ``X`` is no matrix of numbers, ``y`` does not have one label per row, or none of these
-        is `positive_class`. Whatever is wrong with the proof itself is reported as a refusal instead.
+        If there is no such file, ``X`` is no matrix of real numbers, ``y`` does not have one label per row, none of
+        these is `positive_class`, a weight is negative, or an argument has a wrong type. Whatever is wrong with the
+        proof itself is reported as a refusal instead.
     """
     start = perf_counter()
-    matrix = _matrix(X)
-    labels = _labels(y, matrix.shape[0])
-    weights = _weights(sample_weight, labels)
+    matrix = given_matrix(X)
+    labels = given_labels(y, matrix.shape[0])
+    weights = given_weights(sample_weight, labels)
+    terms = {"k": k, "mu": mu, "gamma": gamma, "fit_intercept": fit_intercept, "standardize": standardize}
+    asked = given_terms(X, {**terms, "include": include, "exclude": exclude})
     _check_positive_class(labels, positive_class)
     found, reason = Findings(), ""
     with open(path, "rb") as file, np.errstate(all="ignore"):
         try:
-            check(file, matrix, labels, weights, found, positive_class)
+            check(file, matrix, labels, weights, found, positive_class, asked)
         except RefusedError as refusal:
             reason = str(refusal)
         except Exception as error:  # whatever a broken or malicious file can trigger is a refusal, not a crash
@@ -143,52 +173,7 @@ def verify(
     )
 
 
-def _labels(y: Any, n_samples: int) -> Array:
-    """One label per sample; a single column will do."""
-    labels = np.asarray(y)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels.ravel()
-    if labels.shape != (n_samples,):
-        raise ValueError(f"y has shape {labels.shape}, but must have one label for each of the {n_samples} rows.")
-    return labels
-
-
 def _check_positive_class(labels: Array, positive_class: Any) -> None:
     """The class that is to be modelled occurs."""
     if positive_class is not None and positive_class not in labels.tolist():
         raise ValueError(f"positive_class is {positive_class!r}, but y has no such label.")
-
-
-def _weights(sample_weight: Any, labels: Array) -> Array | None:
-    """One weight per label, if any are given."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, np.float64)
-    if weights.shape != labels.shape:
-        raise ValueError(f"sample_weight has shape {weights.shape}, but must have one number for each label.")
-    return weights
-
-
-def _matrix(X: Any) -> Any:
-    """The data as doubles: dense, or sparse in compressed columns without zeros, by its own methods."""
-    if hasattr(X, "tocsc"):
-        X = _canonical_columns(X)
-    else:
-        X = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
-        try:
-            X = X.astype(np.float64, copy=False)
-        except (TypeError, ValueError):
-            raise TypeError(f"X has dtype {X.dtype}, but a matrix of real numbers is needed.") from None
-    if X.ndim != 2 or 0 in X.shape:
-        raise ValueError(f"X has shape {X.shape}, but a matrix with rows and columns is needed.")
-    return X
-
-
-def _canonical_columns(X: Any) -> Any:
-    """A copy of a sparse matrix with sorted rows and neither duplicates nor zeros."""
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    X = X.tocsc(copy=True)
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    return X.astype(np.float64)

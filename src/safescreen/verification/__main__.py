@@ -47,11 +47,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "and sample_weight if the proof must be about these weights",
     )
     parser.add_argument("--positive", metavar="LABEL", help="the label that must be modelled, against all others")
+    parser.add_argument("--k", type=int, help="the budget of features that must have been proved about")
+    parser.add_argument("--mu", type=float, help="the price of a feature, likewise")
+    parser.add_argument("--gamma", type=float, help="the ridge, likewise")
     said = parser.parse_args(arguments)
     try:
         matrix, labels, sample_weight = read_data(said.data)
         positive_class = None if said.positive is None else label_called(said.positive, labels)
-        result = verify(said.proof, matrix, labels, sample_weight, positive_class=positive_class)
+        asked = {"k": said.k, "mu": said.mu, "gamma": said.gamma, "positive_class": positive_class}
+        result = verify(said.proof, matrix, labels, sample_weight, **asked)
     except (InputError, OSError, TypeError, ValueError) as error:
         sys.stderr.write(f"{parser.prog}: {in_one_sentence(error)}\n")
         return BAD_INPUT

@@ -80,6 +80,7 @@ def check(
     sample_weight: Array | None,
     found: Findings,
     positive_class: Any = None,
+    asked: dict[str, Any] | None = None,
 ) -> None:
     """Take all steps, and refuse the proof at the first that fails; ``found`` is what is known by then.
 
@@ -94,6 +95,7 @@ def check(
         found.claims = statements(header, arrays)
         numbers = Numbers()
         try:
+            check_question(found.claims, asked or {}, X.shape[1])
             problem = recognise_problem(header, arrays, X, labels, sample_weight, positive_class)
             check_upper_bound(problem, header, arrays, numbers)
             check_lower_bound(problem, header, arrays, numbers)
@@ -115,6 +117,17 @@ def statements(header: Header, arrays: Arrays) -> dict[str, Any]:
         stated[name] = arrays[name].tolist()
     stated["weighted"] = bool(np.unique(arrays["weights"]).size > 1)
     return stated
+
+
+def check_question(stated: dict[str, Any], asked: dict[str, Any], n_features: int) -> None:
+    """The proof is about what was asked, as far as the caller says what that is.
+
+    A budget of all features or more is none, whatever the number.
+    """
+    for name, wanted in asked.items():
+        said = stated[name]
+        same = min(said, n_features) == min(wanted, n_features) if name == "k" else said == wanted
+        require(same, f"The proof answers another question: it is about {name}={said!r}, not {name}={wanted!r}.")
 
 
 # -- 3. The upper bound: the model's objective -------------------------------------------------------------

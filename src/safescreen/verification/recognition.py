@@ -216,10 +216,14 @@ def recognise_columns(X: Any, means: Array, scales: Array, terms: Terms, weights
 
     Constant columns count as zero, and those that are out may; an infinite scale makes them so. The norms
     are computed from the sums of squares, rounded up, and cover what a mean may be off.
+
+    A mean may be off by 1e-9 deviations, a few roundings of its own, and what the sums here may be off: these
+    are sums of deviations where the mean is large, see below, so that they do not grow with it.
     """
     m = weights.size
-    mean_error = 1e-9 + (m + 16) * ROUNDOFF * np.abs(means) / scales
-    check_constant_columns(X, terms.constant, mean_error, standardize)
+    offset = np.abs(means) / scales
+    check_constant_columns(X, terms.constant, 1e-9 + (m + 16) * ROUNDOFF * offset, standardize)
+    mean_error = 1e-9 + 4.0 * ROUNDOFF * offset + 2.0 * (m + 16) * ROUNDOFF * np.minimum(offset + 1.0, 16.0)
     X, means, scales = standardise_difficult_columns(X, means, scales, terms.constant)
     mean = weights @ X
     square = weights @ X.power(2) if is_sparse(X) else np.einsum("i,ij,ij->j", weights, X, X)

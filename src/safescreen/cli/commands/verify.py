@@ -11,7 +11,7 @@ from rich.console import Console
 import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only, without
-from safescreen.cli.options import DataOptions, OutputOptions
+from safescreen.cli.options import DataOptions, OutputOptions, QuestionOptions
 from safescreen.cli.output.files import attributes, print_json
 from safescreen.cli.output.show import grid, make_console, plain, result_rows, show_notes
 from safescreen.files import check_readable
@@ -30,18 +30,21 @@ def verify(
             rich_help_panel=DataOptions.panel,
         ),
     ] = None,
+    asked: QuestionOptions,
     outputs: Annotated[OutputOptions, only("json", "quiet")],
 ) -> None:
-    """Check whether the bounds of a proof hold for these data: they are about the choice of features at --gamma.
+    """Check whether the bounds of a proof hold for these data: they are about the choice of features at its ridge.
 
-    The data are read as for fit, so the options about them must be the same.
+    The data are read as for fit, so the options about them must be the same. What is said about the problem must be
+    what was proved.
     """
-    from safescreen.cli.inputs import load, reading_of
+    from safescreen.cli.inputs import features, load, reading_of
 
     check_readable(proof)
     reading = source.reading() if model is None else reading_of(model, source.target, source.positive)
     data = load(source.data, reading)
-    result = ss.verify(proof, data.X, data.y, data.weights, positive_class=data.positive)
+    terms = {**vars(asked), "include": None if asked.include is None else features(data, asked.include)}
+    result = ss.verify(proof, data.X, data.y, data.weights, positive_class=data.positive, **terms)
     console = make_console(outputs.silent)
     show_notes(console, data.notes)
     _show(console, result)
@@ -54,7 +57,8 @@ def verify(
 def _show(console: Console, result: ss.Verification) -> None:
     if not result.valid:
         console.print(f"[bold red]The proof does not hold[/bold red]: {plain(result.reason)}")
-        console.print("[dim]The data must be the same, and be read with the same options, as for fit.[/dim]")
+        if "another question" not in result.reason:
+            console.print("[dim]The data must be the same, and be read with the same options, as for fit.[/dim]")
         return
     console.print(
         "[bold green]The proof holds[/bold green]: no choice of features has a lower objective at "

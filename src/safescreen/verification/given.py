@@ -1,0 +1,145 @@
+"""What the caller gives, checked: a proof about other data than those is none, so nothing is guessed or cut off.
+
+NumPy would silently drop what is imaginary, look through masks, and read text as numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from safescreen.verification.arithmetic import Array
+
+NUMBERS = {"k": Integral, "mu": Real, "gamma": Real, "fit_intercept": bool, "standardize": bool}
+"""What a caller may say about the problem, but for features, and as what."""
+
+FEATURES = ("include", "exclude")
+"""Features decided by the user."""
+
+
+def given_matrix(X: Any) -> Any:
+    """The data as doubles: dense, or sparse in compressed columns without zeros, by its own methods."""
+    if hasattr(X, "tocsc"):
+        check_dtype("X", X.dtype)
+        check_parts(X)
+        X = canonical_columns(X)
+    else:
+        X = real_numbers("X", X.to_numpy() if hasattr(X, "to_numpy") else X)
+    if X.ndim != 2 or 0 in X.shape:
+        raise ValueError(f"X has shape {X.shape}, but a matrix with rows and columns is needed.")
+    return X
+
+
+def given_labels(y: Any, n_samples: int) -> Array:
+    """One label per sample; a single column will do."""
+    check_unmasked("y", y)
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.shape != (n_samples,):
+        raise ValueError(f"y has shape {labels.shape}, but must have one label for each of the {n_samples} rows.")
+    if labels.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: y has dtype {labels.dtype}, but must have real labels.")
+    return labels
+
+
+def given_weights(sample_weight: Any, labels: Array) -> Array | None:
+    """One weight per label, if any are given; not normalised."""
+    if sample_weight is None:
+        return None
+    weights = real_numbers("sample_weight", sample_weight)
+    if weights.ndim == 2 and weights.shape[1] == 1:
+        weights = weights.ravel()
+    if weights.shape != labels.shape:
+        raise ValueError(f"sample_weight has shape {weights.shape}, but must have one number for each label.")
+    if not (np.isfinite(weights).all() and weights.min() >= 0.0 and weights.max() > 0.0):
+        raise ValueError("sample_weight must have finite numbers >= 0 and at least one that is positive.")
+    return weights
+
+
+def given_terms(X: Any, said: dict[str, Any]) -> dict[str, Any]:
+    """What the proof must be about, as far as the caller says so; features as sorted indices."""
+    asked = {name: value for name, value in said.items() if value is not None}
+    for name, value in asked.items():
+        if name in FEATURES:
+            asked[name] = feature_indices(name, value, X)
+            continue
+        truth = isinstance(value, bool | np.bool_)
+        if not (truth if NUMBERS[name] is bool else isinstance(value, NUMBERS[name]) and not truth):
+            wanted = {Integral: "an integer", Real: "a number", bool: "True or False"}[NUMBERS[name]]
+            raise TypeError(f"{name} is {value!r} of type {type(value).__name__}, but must be None or {wanted}.")
+    return asked
+
+
+def feature_indices(name: str, value: Any, X: Any) -> list[int]:
+    """Features given by index, or by name if the data have names."""
+    items = [value] if isinstance(value, str | Integral) or not isinstance(value, Iterable) else list(value)
+    names = [str(column) for column in X.columns] if hasattr(X, "columns") else []
+    found = set()
+    for item in items:
+        if isinstance(item, str) and names.count(item) == 1:
+            found.add(names.index(item))
+        elif isinstance(item, Integral) and type(item) is not bool:
+            found.add(int(item))
+        else:
+            raise ValueError(f"{name} contains {item!r}, but only indices, and names of columns of X, are allowed.")
+    return sorted(found)
+
+
+def real_numbers(name: str, values: Any) -> Array:
+    """An array of doubles; what is neither number nor truth value is refused rather than converted."""
+    check_unmasked(name, values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise ValueError(f"{name} cannot be made an array: its rows have different lengths.") from None
+    if array.dtype.kind == "O":  # such as columns of numbers and of truth values in one frame
+        real = all(isinstance(value, Real | np.bool_) for value in array.flat)
+        array = array.astype(np.float64) if real else array
+    check_dtype(name, array.dtype)
+    return array.astype(np.float64, copy=False)
+
+
+def check_unmasked(name: str, values: Any) -> None:
+    """No entry is masked: what is behind a mask is not part of the data."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} is a masked array with masked entries, but missing values are not allowed.")
+
+
+def check_dtype(name: str, dtype: np.dtype[Any]) -> None:
+    """Truth values, integers or real floating-point numbers."""
+    if dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} has dtype {dtype}, but real numbers are needed.")
+    if dtype.kind not in "biuf":
+        raise TypeError(f"{name} has dtype {dtype}, but real numbers are needed.")
+
+
+def check_parts(X: Any) -> None:
+    """A compressed sparse matrix has indices in range: compiled code would follow any other one out of memory."""
+    if X.format not in ("csc", "csr"):
+        X = X.tocoo()
+        parts = [(X.row, X.shape[0]), (X.col, X.shape[1])]
+        sound = X.row.shape == X.col.shape == X.data.shape
+    else:
+        lines, width = X.shape if X.format == "csr" else X.shape[::-1]
+        starts, parts = np.asarray(X.indptr), [(np.asarray(X.indices), width)]
+        sound = starts.dtype.kind == "i" and starts.shape == (lines + 1,) and X.indices.shape == X.data.shape
+        sound = sound and starts[0] == 0 and starts[-1] <= X.data.size and bool((np.diff(starts) >= 0).all())
+    for indices, length in parts:
+        whole = indices.ndim == 1 and indices.dtype.kind == "i"
+        sound = sound and whole and (not indices.size or bool(indices.min() >= 0 and indices.max() < length))
+    if not sound:
+        raise ValueError("X is a damaged sparse matrix: its indices do not fit its shape, or one another.")
+
+
+def canonical_columns(X: Any) -> Any:
+    """A copy of a sparse matrix with sorted rows and neither duplicates nor zeros."""
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    X = X.tocsc(copy=True)
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return X.astype(np.float64)
