@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is
     from safescreen.saving.model_files import load_model as load_model
     from safescreen.saving.model_files import save_model as save_model
     from safescreen.screening import Screening as Screening
+    from safescreen.search import ProofNotWrittenWarning as ProofNotWrittenWarning
     from safescreen.search import Solution as Solution
     from safescreen.search import screen as screen
     from safescreen.search import solve as solve
@@ -58,6 +59,7 @@ _HOMES = {
     "OneClassWarning": "estimators",
     "PathDisplay": "plots",
     "Problem": "problem",
+    "ProofNotWrittenWarning": "search",
     "Relaxation": "relaxation",
     "SafeScreener": "estimators",
     "ScaleWarning": "estimators",

@@ -14,7 +14,8 @@ from safescreen.text import nearest
 def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Write a file under a temporary name next to it, and rename it when it is complete.
 
-    Nobody ever sees half a file, and a failure leaves an existing one as it was.
+    Nobody ever sees half a file, and a failure leaves an existing one as it was. What exists and is neither file nor
+    folder, such as ``/dev/stdout`` or a pipe, is written to as it is: a file must not take its place.
 
     Parameters
     ----------
@@ -43,6 +44,9 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     ['notes.txt']
     """
     final = Path(path)
+    if final.exists() and not final.is_file() and not final.is_dir():
+        yield final
+        return
     temporary = final.with_name(f".{os.urandom(8).hex()}.part{final.suffix}")
     try:
         yield temporary

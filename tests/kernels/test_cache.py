@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import subprocess
 import sys
@@ -167,6 +168,106 @@ def test_compilation_is_announced_once_and_kept(tmp_path):
     second = solved(tmp_path)
     assert second.stdout == first.stdout
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")} == code
+    [broken] = code
+    broken.write_bytes(broken.read_bytes()[:100_000])
+    third = solved(tmp_path)
+    assert third.stdout == first.stdout
+    assert third.stderr.count("cannot be used") == 1
+    assert broken.stat().st_size > 100_000
+
+
+# -- a cache that cannot be used costs time only --------------------------------------------------------
+
+FUNCTION = """
+from safescreen.kernels.compiling import entry
+
+@entry
+def double(x: float) -> float:
+    return 2.0 * x
+"""
+
+
+def fresh(folder: Path):
+    """A small compiled function, as a new process would have it."""
+    path = folder / "small.py"
+    if not path.exists():
+        path.write_text(FUNCTION)
+    spec = importlib.util.spec_from_file_location("small", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.double
+
+
+@pytest.fixture
+def complaints(monkeypatch) -> list[str]:
+    monkeypatch.setattr(cache, "_complaints", [])
+    return cache._complaints
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", [lambda code: code[: len(code) // 2], lambda code: b"", lambda code: b"\x80rubbish"])
+def test_damaged_files_are_replaced(tmp_path, complaints, capsys, kind, damage):
+    assert fresh(tmp_path)(21.0) == 42.0
+    [file] = tmp_path.rglob(f"*.{kind}")
+    sound = file.stat().st_size
+    file.write_bytes(damage(file.read_bytes()))
+    assert fresh(tmp_path)(21.0) == 42.0
+    assert capsys.readouterr().err == complaints[0]
+    assert complaints[0].count("\n") == 1
+    assert f"in {file.parent} cannot be used (" in complaints[0]
+    assert file.stat().st_size == sound
+    kept = fresh(tmp_path)
+    assert kept(21.0) == 42.0
+    assert sum(kept.stats.cache_hits.values()) == 1
+    assert len(complaints) == 1
+
+
+def test_a_full_disk_and_files_that_cannot_be_removed(tmp_path, complaints, capsys, monkeypatch):
+    assert fresh(tmp_path)(21.0) == 42.0
+    for file in [*tmp_path.rglob("*.nb?")]:
+        file.unlink()
+        file.mkdir()  # neither read, written nor removed like a file
+    assert fresh(tmp_path)(21.0) == 42.0
+    assert fresh(tmp_path)(21.0) == 42.0
+    assert capsys.readouterr().err == complaints[0]
+    complaints.clear()
+    for file in [*tmp_path.rglob("*.nb?")]:
+        file.rmdir()
+
+    def full(*_: object):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile._open_for_write", full)
+    assert fresh(tmp_path)(21.0) == 42.0
+    assert "(No space left on device)" in complaints[0]
+    assert capsys.readouterr().err == complaints[0]
+
+
+def test_no_folder_for_a_cache(tmp_path, complaints, capsys, monkeypatch):
+    def nowhere(*_: object):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr("numba.core.caching.Cache.__init__", nowhere)
+    double = fresh(tmp_path)
+    assert double(21.0) == 42.0
+    assert not cache.forget_stale_code(double)
+    assert capsys.readouterr().err == complaints[0]
+
+
+def test_stale_code_that_cannot_be_removed_is_not_used(tmp_path, complaints, capsys, monkeypatch):
+    double = fresh(tmp_path)
+    assert double(21.0) == 42.0
+    double = fresh(tmp_path)
+
+    def read_only(*_: object, **__: object):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", read_only)
+    assert not cache.forget_stale_code(double)
+    assert double(21.0) == 42.0
+    assert sum(double.stats.cache_hits.values()) == 0
+    assert capsys.readouterr().err == complaints[0]
+    assert "Permission denied" in complaints[0]
 
 
 # -- layouts: no other signature may ever be compiled ----------------------------------------------------

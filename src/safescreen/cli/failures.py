@@ -32,7 +32,7 @@ class SentenceGroup(TyperGroup):
         except (ValueError, TypeError, ImportError) as error:
             fail(self._about_argument(error))
         except OSError as error:
-            fail(_about_file(error))
+            fail(about_file(error))
         except MemoryError:
             fail("The data do not fit into memory.")
         except (KeyboardInterrupt, typer.Abort):
@@ -62,8 +62,13 @@ class SentenceGroup(TyperGroup):
 
 def fail(message: str, status: int = BAD_INPUT) -> NoReturn:
     """End with one sentence on one line."""
-    typer.echo(f"safescreen: {' '.join(message.split())}", err=True)
+    complain(message)
     sys.exit(status)
+
+
+def complain(message: str) -> None:
+    """One sentence on one line of standard error, whatever is silenced."""
+    typer.echo(f"safescreen: {' '.join(message.split())}", err=True)
 
 
 def finish(*, proved: bool) -> None:
@@ -72,7 +77,8 @@ def finish(*, proved: bool) -> None:
         raise typer.Exit(LIMIT_HIT)
 
 
-def _about_file(error: OSError) -> str:
+def about_file(error: OSError) -> str:
+    """What is wrong with a file."""
     if error.strerror is None:
         return f"{error}"
     reason = error.strerror[:1].lower() + error.strerror[1:]

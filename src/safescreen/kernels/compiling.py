@@ -12,6 +12,8 @@ import numpy as np
 from numba import config, njit, types
 from numba.core.registry import CPUDispatcher
 
+from safescreen.kernels.cache import use_cache
+
 Function = TypeVar("Function", bound=Callable[..., Any])  # what is compiled has the types of its source
 
 
@@ -52,8 +54,14 @@ def _inner(**options: Any) -> Callable[[Function], Function]:
     return decorate
 
 
-#: For the function that Python calls: cached on disk, see :mod:`safescreen.kernels.cache`.
-entry: Callable[[Function], Function] = njit(nogil=True, error_model="numpy", _nrt=False, cache=True)
+def entry(function: Function) -> Function:
+    """For the function that Python calls: cached on disk, see :mod:`safescreen.kernels.cache`."""
+    dispatcher = njit(nogil=True, error_model="numpy", _nrt=False)(function)
+    if not config.DISABLE_JIT:
+        use_cache(dispatcher)
+    return dispatcher  # type: ignore[no-any-return]
+
+
 compiled = _inner()
 #: For steps with one caller: a function of their own would be compiled twice, for itself and within its caller.
 inlined = _inner(inline="always")

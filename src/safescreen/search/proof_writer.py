@@ -11,7 +11,8 @@ import json
 import os
 import threading
 import zipfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,15 @@ NODE = np.dtype(
 _PLACES = 1 << 10  # nodes that may be found again, at first
 
 
+class ProofNotWrittenWarning(UserWarning):
+    """A proof could not be written, say because the disk is full; the solution itself is complete."""
+
+
 class ProofWriter:
     """A proof file in the making.
+
+    A disk that fails meanwhile must not cost the search its result: the failure is kept, the rest of the proof is
+    dropped, and whoever gives the file its name asks for `failure` first.
 
     Parameters
     ----------
@@ -54,6 +62,7 @@ class ProofWriter:
 
     def __init__(self, path: str | os.PathLike[str], problem: Problem) -> None:
         self.problem = problem
+        self.failure: OSError | None = None
         self._file = zipfile.ZipFile(path, "w")  # stored, not compressed: dual points are noise
         self._lock = threading.Lock()
         self._pieces: list[tuple[AnyArray, ...]] = []
@@ -66,6 +75,9 @@ class ProofWriter:
 
     def take(self, log: ProofLog, columns: IndexArray) -> None:
         """Move what a worker has logged into the proof; its features are positions in ``columns``."""
+        if self.failure is not None:
+            empty_log(log)
+            return
         counts = log.counts[0]
         nodes, screened, entries = int(counts["nodes"]), int(counts["screened"]), int(counts["entries"])
         if nodes == 0:
@@ -84,7 +96,7 @@ class ProofWriter:
     def take_open(self, nodes: OpenNodes, columns: IndexArray) -> None:
         """Record the nodes still waiting: they are leaves with the bound of their parents."""
         waiting = nodes.heap[: nodes.counts["waiting"][0]]
-        if waiting.size == 0:
+        if waiting.size == 0 or self.failure is not None:
             return
         records = np.zeros(waiting.size, NODE)
         records["parent"] = nodes.parent[waiting]
@@ -94,6 +106,12 @@ class ProofWriter:
 
     def finish(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> None:
         """Add the model, the root and the header, which completes the file."""
+        with self._keeping_failure():
+            self._finish(solution, root, screened, rel_gap)
+
+    def _finish(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> None:
+        if self.failure is not None:
+            return
         self._write_pieces()
         if self._hashing is not None:
             self._hashing.join()
@@ -164,7 +182,17 @@ class ProofWriter:
             self._nodes += records.size
             self._size += records.nbytes + sum(array.nbytes for array in lists)
             if self._size >= PROOF_PIECE_BYTES:
-                self._write_pieces()
+                with self._keeping_failure():
+                    self._write_pieces()
+
+    @contextmanager
+    def _keeping_failure(self) -> Iterator[None]:
+        """Keep what goes wrong with the file for later, and drop what cannot be written."""
+        try:
+            yield
+        except OSError as error:
+            self.failure = self.failure or error
+            self._pieces, self._size = [], 0
 
     def _write(self, name: str, array: AnyArray) -> None:
         """Append an array as ``numpy.savez`` would."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -19,7 +21,7 @@ from safescreen.relaxation import solve_root
 from safescreen.search.branch_and_bound import Search
 from safescreen.search.interrupts import Interrupts
 from safescreen.search.progress import Progress
-from safescreen.search.proof_writer import ProofWriter
+from safescreen.search.proof_writer import ProofNotWrittenWarning, ProofWriter
 from safescreen.search.settings import Settings
 from safescreen.search.solution import Solution
 from safescreen.search.watch import Callback, Watch
@@ -61,7 +63,8 @@ def solve(
         pipe a line every five seconds, the first one after two.
     proof : str or path-like, optional
         Write a proof to this file, for :func:`safescreen.verify` or any other checker. A search that ends early leaves
-        a valid proof of the gap it reached.
+        a valid proof of the gap it reached. If the file cannot be completed, say because the disk is full, a
+        :class:`ProofNotWrittenWarning` says why, nothing of it is left, and the solution is returned all the same.
     callback : callable, optional
         Called with a :class:`Moment` a few dozen times a second; returning True ends the search.
 
@@ -98,13 +101,34 @@ def solve(
 
 @contextmanager
 def _proof(path: str | PathLike[str] | None, problem: Problem) -> Iterator[ProofWriter | None]:
-    """The proof to write, if any; whatever goes wrong, no unfinished file is left behind."""
+    """The proof to write, if any; whatever goes wrong, no unfinished file is left behind.
+
+    If it cannot be opened, nothing is lost yet. If it fails later, there is a solution by then, which is worth more
+    than a proof that can be had again: a warning does.
+    """
     if path is None:
         yield None
         return
     check_target("proof", path)
-    with write_whole(path) as temporary, ProofWriter(temporary, problem) as writer:
-        yield writer
+    solved = False
+    try:
+        with write_whole(path) as temporary:
+            with ProofWriter(temporary, problem) as writer:
+                yield writer
+            solved = True
+            if writer.failure is not None:
+                raise writer.failure
+    except OSError as error:
+        if not solved:
+            raise
+        reason = (error.strerror or str(error)).rstrip(".")
+        reason = reason[:1].lower() + reason[1:]
+        warnings.warn(
+            f"The proof {os.fspath(path)!r} was not written ({reason}); the solution is complete. "
+            "A file of that name, if there is one, is older.",
+            ProofNotWrittenWarning,
+            stacklevel=4,
+        )
 
 
 def _warm_support(problem: Problem, warm_start: Any) -> tuple[IndexArray, FloatArray, float] | None:

@@ -76,13 +76,13 @@ def given_terms(X: Any, said: dict[str, Any]) -> dict[str, Any]:
 
 def feature_indices(name: str, value: Any, X: Any) -> list[int]:
     """Features given by index, or by name if the data have names."""
-    items = [value] if isinstance(value, str | Integral) or not isinstance(value, Iterable) else list(value)
+    items: list[Any] = [value] if isinstance(value, str | Integral) or not isinstance(value, Iterable) else list(value)
     names = [str(column) for column in X.columns] if hasattr(X, "columns") else []
     found = set()
     for item in items:
         if isinstance(item, str) and names.count(item) == 1:
             found.add(names.index(item))
-        elif isinstance(item, Integral) and type(item) is not bool:
+        elif not isinstance(item, bool) and isinstance(item, Integral):
             found.add(int(item))
         else:
             raise ValueError(f"{name} contains {item!r}, but only indices, and names of columns of X, are allowed.")

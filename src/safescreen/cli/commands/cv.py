@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
@@ -13,7 +13,14 @@ import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, without
 from safescreen.cli.options import CandidateOptions, DataOptions, OutputOptions, SearchOptions
-from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
+from safescreen.cli.output.files import (
+    check_outputs,
+    keeping_proof_failures,
+    print_json,
+    write_files,
+    write_plot,
+    write_records,
+)
 from safescreen.cli.output.show import make_console, make_table, plain, show_modelled, show_notes, warn
 from safescreen.cli.ranges import clipped, parse_candidates
 from safescreen.defaults import TOTAL_TIME
@@ -125,7 +132,9 @@ def cv(
     chooser = _chooser(source, terms, validation, candidates, data).set_params(
         proof=outputs.proof, verbose=int(not outputs.quiet)
     )
-    finished, undone = _fit(chooser, data)
+    with keeping_proof_failures() as failures:
+        finished, undone = _fit(chooser, data)
+    outputs = replace(outputs, proof=None) if failures else outputs
     model = chooser.best_estimator_
     solution = model.solution_
     assert solution is not None
@@ -139,7 +148,7 @@ def cv(
     warn_of_scales(aside, solution.problem)
     result.warn(aside)
     search = {name: getattr(model, name) for name in ("rel_gap", "time_limit", "n_threads")}
-    write_files(
+    complete = write_files(
         console,
         outputs,
         model=lambda path: result.write_model(path, model.refit_gamma, search),
@@ -151,7 +160,7 @@ def cv(
         found: dict[str, Any] = {"best": {name: getattr(model, name) for name in ("k", "mu", "gamma", "refit_gamma")}}
         found |= {"edges": chooser.edges_, "undone": undone, "candidates": rows, "model": result.document()}
         print_json({**found, "notes": data.notes})
-    finish(proved=finished and solution.status == Status.OPTIMAL)
+    finish(proved=finished and solution.status == Status.OPTIMAL and complete and not failures)
 
 
 def _chooser(
@@ -184,6 +193,9 @@ def _fit(chooser: ss.L0LogisticRegressionCV, data: Prepared) -> tuple[bool, list
             if not hasattr(chooser, "best_estimator_"):
                 raise
             finished = False
+    for one in caught:
+        if issubclass(one.category, ss.ProofNotWrittenWarning):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     early = [_in_options(str(one.message)) for one in caught if issubclass(one.category, ss.EndedEarlyWarning)]
     return finished, list(dict.fromkeys(early)) if finished else [chooser.undone_]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Annotated
 
 import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only
 from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, SearchOptions, TermOptions
-from safescreen.cli.output.files import check_outputs, print_json, write_files
+from safescreen.cli.output.files import check_outputs, keeping_proof_failures, print_json, write_files
 from safescreen.cli.output.show import introduce, make_console, plain
 from safescreen.status import Status
 
@@ -39,11 +40,13 @@ def fit(
     introduce(console, data, problem)
     warnings = make_console(outputs.quiet, stderr=True)
     warn_of_scales(warnings, problem)
-    solution = ss.solve(problem, **vars(search), progress=not outputs.quiet, proof=outputs.proof)
+    with keeping_proof_failures() as failures:
+        solution = ss.solve(problem, **vars(search), progress=not outputs.quiet, proof=outputs.proof)
+    outputs = replace(outputs, proof=None) if failures else outputs
     result = Result(data, solution, estimate(solution, estimation.ridge), held_out)
     result.show(console)
     result.warn(warnings)
-    write_files(
+    complete = write_files(
         console,
         outputs,
         model=lambda path: result.write_model(path, estimation.ridge, vars(search)),
@@ -57,7 +60,7 @@ def fit(
     if outputs.json:
         files = {name: getattr(outputs, name) for name in ("model", "proof", "report")}
         print_json({"data": source.data, **result.document(), "files": files, "notes": data.notes})
-    finish(proved=solution.status == Status.OPTIMAL)
+    finish(proved=solution.status == Status.OPTIMAL and complete and not failures)
 
 
 def _check_command(source: DataOptions, outputs: OutputOptions) -> str:

@@ -48,7 +48,7 @@ def path(
     results = [Result(data, *pair, held_out) for pair in zip(found, found.estimates, strict=True)]
     rows = _rows(found, results)
     _show(console, found, results)
-    write_files(
+    complete = write_files(
         console,
         outputs,
         output=lambda path: write_records(path, rows),
@@ -57,7 +57,7 @@ def path(
     )
     if outputs.json:
         print_json({"positive_class": problem.positive_class, "parameter": name, "points": rows, "notes": data.notes})
-    finish(proved=all(status == Status.OPTIMAL for status in found.statuses))
+    finish(proved=complete and all(status == Status.OPTIMAL for status in found.statuses))
 
 
 def _rows(found: ss.L0Path, results: list[Result]) -> list[dict[str, Any]]:

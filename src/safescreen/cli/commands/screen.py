@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 import safescreen as ss
+from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.options import DataOptions, OutputOptions, TermOptions
 from safescreen.cli.output.files import (
@@ -45,9 +46,10 @@ def screen(
     console.print(f"Optimal objective between {screening.lower_bound:.8g} and {screening.upper_bound:.8g}")
     if top > 0:
         _show(console, rows, top)
-    write_files(console, outputs, table="decisions", output=lambda path: write_records(path, rows))
+    complete = write_files(console, outputs, table="decisions", output=lambda path: write_records(path, rows))
     if outputs.json:
         print_json({**_document(problem, screening, rows), "notes": data.notes})
+    finish(proved=complete)
 
 
 def _document(problem: ss.Problem, screening: ss.Screening, rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -8,7 +8,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 from rich.console import Console
 
 import safescreen as ss
+from safescreen.cli.failures import about_file, complain
 from safescreen.cli.options import OutputOptions
 from safescreen.cli.output.show import plain
 from safescreen.files import write_whole
@@ -51,13 +54,41 @@ def check_files(files: dict[str, Path], *inputs: str | None) -> None:
 
 def write_files(
     console: Console, outputs: OutputOptions, table: str = "table", **writers: Callable[[Path], object]
-) -> None:
-    """Write the files asked for, and say where they are; what has no writer has been written on the way."""
+) -> bool:
+    """Write the files asked for, and say where they are; what has no writer has been written on the way.
+
+    One that cannot be written, say because the disk is full, must not cost the others. Returns whether all are there.
+    """
     nouns = {"output": table, "plot": "picture"}
+    complete = True
     for name, path in outputs.files.items():
-        if name in writers:
-            writers[name](path)
+        try:
+            if name in writers:
+                writers[name](path)
+        except OSError as error:
+            complain(about_file(error))
+            complete = False
+            continue
         console.print(f"{nouns.get(name, name).capitalize()} written to [bold]{plain(path)}[/bold]", soft_wrap=True)
+    return complete
+
+
+@contextmanager
+def keeping_proof_failures() -> Iterator[list[str]]:
+    """Say on standard error if a proof could not be written, and have the sentence in the list; pass other warnings on.
+
+    The result is worth showing and keeping all the same, but the exit status is to tell.
+    """
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ss.ProofNotWrittenWarning)
+        yield said
+    for one in caught:
+        if issubclass(one.category, ss.ProofNotWrittenWarning):
+            said.append(str(one.message))
+            complain(said[-1])
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def write_plot(path: Path, display: Callable[[Any], Any], shown: object) -> None:
