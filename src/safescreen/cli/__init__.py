@@ -19,7 +19,7 @@ from safescreen.cli.commands.predict import predict
 from safescreen.cli.commands.reproduce import reproduce
 from safescreen.cli.commands.screen import screen
 from safescreen.cli.commands.verify import verify
-from safescreen.cli.failures import BAD_INPUT, SentenceGroup
+from safescreen.cli.failures import BAD_INPUT, STATUSES, SentenceGroup
 
 __all__ = ["BAD_INPUT", "app", "main"]
 
@@ -27,7 +27,7 @@ app = typer.Typer(
     name="safescreen",
     cls=SentenceGroup,
     help="Provably optimal sparse logistic regression.",
-    epilog="Exit status: 0 done, 1 a limit was hit first or a proof does not hold, 2 bad input.",
+    epilog=STATUSES,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -10,14 +10,13 @@ import typer
 from rich.console import Console
 
 import safescreen as ss
-from safescreen.cli.failures import finish
+from safescreen.cli.failures import finish, is_enough
 from safescreen.cli.grouping import expand, without
 from safescreen.cli.options import CandidateOptions, DataOptions, OutputOptions, SearchOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
 from safescreen.cli.output.show import make_console, make_table, plain, show_modelled, show_notes, warn
 from safescreen.cli.ranges import clipped, parse_candidates
 from safescreen.defaults import TOTAL_TIME
-from safescreen.status import Status
 from safescreen.text import nearest
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def cv(
         found: dict[str, Any] = {"best": {name: getattr(model, name) for name in ("k", "mu", "gamma", "refit_gamma")}}
         found |= {"edges": chooser.edges_, "undone": undone, "candidates": rows, "model": result.document()}
         print_json({**found, "notes": data.notes})
-    finish(proved=finished and solution.status == Status.OPTIMAL)
+    finish(proved=finished and is_enough([solution.status], outputs.accept_limit))
 
 
 def _chooser(

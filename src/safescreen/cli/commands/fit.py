@@ -6,12 +6,11 @@ import shlex
 from typing import Annotated
 
 import safescreen as ss
-from safescreen.cli.failures import finish
+from safescreen.cli.failures import finish, is_enough
 from safescreen.cli.grouping import expand, only
 from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, SearchOptions, TermOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files
 from safescreen.cli.output.show import introduce, make_console, plain
-from safescreen.status import Status
 
 
 @expand
@@ -20,7 +19,7 @@ def fit(
     terms: TermOptions,
     estimation: EstimateOptions,
     search: SearchOptions,
-    outputs: Annotated[OutputOptions, only("model", "proof", "report", "json", "quiet")],
+    outputs: Annotated[OutputOptions, only("model", "proof", "report", "json", "quiet", "accept_limit")],
 ) -> None:
     """Find the provably best sparse logistic model of a file.
 
@@ -57,7 +56,7 @@ def fit(
     if outputs.json:
         files = {name: getattr(outputs, name) for name in ("model", "proof", "report")}
         print_json({"data": source.data, **result.document(), "files": files, "notes": data.notes})
-    finish(proved=solution.status == Status.OPTIMAL)
+    finish(proved=is_enough([solution.status], outputs.accept_limit))
 
 
 def _check_command(source: DataOptions, outputs: OutputOptions) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 
 import safescreen as ss
-from safescreen.cli.failures import finish
+from safescreen.cli.failures import finish, is_enough
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, RangeOptions, SearchOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
@@ -25,7 +25,7 @@ def path(
     terms: RangeOptions,
     estimation: EstimateOptions,
     search: Annotated[SearchOptions, without("node_limit", "screening")],
-    outputs: Annotated[OutputOptions, only("output", "plot", "report", "json", "quiet")],
+    outputs: Annotated[OutputOptions, only("output", "plot", "report", "json", "quiet", "accept_limit")],
 ) -> None:
     """Solve for a range of budgets (or prices, or ridge parameters), each with its own proof.
 
@@ -57,7 +57,7 @@ def path(
     )
     if outputs.json:
         print_json({"positive_class": problem.positive_class, "parameter": name, "points": rows, "notes": data.notes})
-    finish(proved=all(status == Status.OPTIMAL for status in found.statuses))
+    finish(proved=is_enough(found.statuses, outputs.accept_limit))
 
 
 def _rows(found: ss.L0Path, results: list[Result]) -> list[dict[str, Any]]:
