@@ -13,6 +13,7 @@ import typer
 from safescreen import __version__
 from safescreen.cli.commands.cv import cv
 from safescreen.cli.commands.demo import demo
+from safescreen.cli.commands.evaluate import evaluate
 from safescreen.cli.commands.fit import fit
 from safescreen.cli.commands.path import path
 from safescreen.cli.commands.predict import predict
@@ -53,7 +54,7 @@ def _options(
         raise typer.Exit
 
 
-for _command in (demo, fit, screen, predict, path, cv, verify, reproduce):
+for _command in (demo, fit, screen, predict, evaluate, path, cv, verify, reproduce):
     app.command()(_command)
 
 

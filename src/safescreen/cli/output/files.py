@@ -83,6 +83,18 @@ def write_records(path: Path | None, records: list[dict[str, Any]]) -> None:
         temporary.write_text(text.getvalue(), encoding="utf-8", newline="")
 
 
+def opening(data: str, target: str | None, classified: Any, **terms: Any) -> dict[str, Any]:
+    """How every document begins: which data, which labels, and the terms of the choice in one place.
+
+    What is `classified` is a problem, or the record of a model, which has terms of its own.
+    """
+    from safescreen.problem.terms import Terms
+
+    named = terms or classified.parameters
+    said = {name: named[name] for name in (*Terms.names(), "refit_gamma", "copies") if name in named}
+    return {"data": data, "target": target, **attributes(classified, "classes", "positive_class"), "terms": said}
+
+
 def attributes(found: object, *names: str) -> dict[str, Any]:
     """Some attributes of a result, for other programs."""
     return {name: getattr(found, name) for name in names}

@@ -17,9 +17,6 @@ from safescreen.problem.labels import is_against_rest
 from safescreen.problem.validation import check_matrix
 from safescreen.search.solution import Solution
 
-_SMALLEST_GROUP = 15  # samples
-_MOST_GROUPS = 10
-
 
 class Model(NamedTuple):
     """What predicts: coefficients and intercept in the data's units, and the ridge at which they were estimated."""
@@ -94,12 +91,7 @@ class HeldOut:
 
     def calibration(self) -> list[Group]:
         """Samples in groups of similar prediction, as equal in size as ties allow."""
-        count = int(np.clip(self.log_odds.size // _SMALLEST_GROUP, 1, _MOST_GROUPS))
-        order = np.argsort(self.log_odds, kind="stable")
-        score = self.log_odds[order]
-        cuts = [round(i * score.size / count) for i in range(1, count)]
-        cuts = sorted({int(np.searchsorted(score, score[cut], side="left")) for cut in cuts} - {0})
-        return [self._group(members) for members in np.split(order, cuts)]
+        return [self._group(members) for members in prediction.similar_groups(self.log_odds)]
 
     def _group(self, members: IndexArray) -> Group:
         true = int(self.positive[members].sum())
