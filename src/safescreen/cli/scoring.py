@@ -14,6 +14,7 @@ import numpy as np
 
 from safescreen.arrays import BoolArray, FloatArray
 from safescreen.cli.inputs import read_model, read_new, split_names
+from safescreen.cli.output.files import opening
 from safescreen.prediction import accuracy, auc, linear_predictor, log_loss
 from safescreen.problem.labels import is_against_rest
 from safescreen.saving.record import Record
@@ -112,6 +113,12 @@ class Predicted:
     def filled(self) -> dict[str, int]:
         """How many gaps were filled, by column."""
         return filled(self.encoding, self.table)
+
+    def opening(self, data: str) -> dict[str, Any]:
+        """The beginning of a document: the data, the labels, and the terms under which the model was chosen."""
+        record, reading = self.record, self.encoding.reading
+        terms = {**record.parameters, **({"exclude": reading.exclude} if reading.exclude else {})}
+        return opening(data, reading.target, record, terms, record.feature_names)
 
     @property
     def notes(self) -> list[str]:

@@ -9,7 +9,7 @@ import typer
 
 from safescreen.cli.grouping import expand, only
 from safescreen.cli.options import DataOptions, OutputOptions
-from safescreen.cli.output.files import check_outputs, opening, print_json, write_files, write_records
+from safescreen.cli.output.files import check_outputs, print_json, write_files, write_records
 from safescreen.cli.output.show import grid, make_console, make_table, plain, show_notes
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def evaluate(
     write_files(console, outputs, table="calibration", output=lambda path: write_records(path, groups))
     if outputs.json:
         told = {"calibration": groups, "filled": found.filled, "notes": found.notes}
-        print_json({**opening(source.data, found.encoding.reading.target, found.record), **document, **told})
+        print_json({**found.opening(source.data), **document, **told})
 
 
 def _scores(found: Predicted) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import safescreen as ss
 from safescreen.cli.failures import finish, is_enough
 from safescreen.cli.grouping import expand, only
 from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, SearchOptions, TermOptions
-from safescreen.cli.output.files import check_outputs, print_json, write_files
+from safescreen.cli.output.files import check_outputs, print_json, problem_opening, write_files
 from safescreen.cli.output.show import introduce, make_console, plain
 
 
@@ -55,7 +55,8 @@ def fit(
         console.print(f"[dim]Check the proof with[/dim] {command}", soft_wrap=True)
     if outputs.json:
         files = {name: getattr(outputs, name) for name in ("model", "proof", "report")}
-        print_json({"data": source.data, **result.document(), "files": files, "notes": data.notes})
+        opened = problem_opening(source, data, problem, refit_gamma=estimation.ridge)
+        print_json({**opened, **result.document(), "files": files, "notes": data.notes})
     finish(proved=is_enough([solution.status], outputs.accept_limit))
 
 

@@ -10,7 +10,14 @@ import safescreen as ss
 from safescreen.cli.failures import finish, is_enough
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, RangeOptions, SearchOptions
-from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
+from safescreen.cli.output.files import (
+    check_outputs,
+    print_json,
+    problem_opening,
+    write_files,
+    write_plot,
+    write_records,
+)
 from safescreen.cli.output.show import copies_line, introduce, make_console, make_table, plain
 from safescreen.cli.ranges import clipped, parse_path
 from safescreen.status import Status
@@ -56,7 +63,8 @@ def path(
         report=lambda path: ss.report(found, path, test=held_out, title=data.title),
     )
     if outputs.json:
-        print_json({"positive_class": problem.positive_class, "parameter": name, "points": rows, "notes": data.notes})
+        opened = problem_opening(source, data, problem, refit_gamma=estimation.ridge, **varying)
+        print_json({**opened, "parameter": name, "points": rows, "notes": data.notes})
     finish(proved=is_enough(found.statuses, outputs.accept_limit))
 
 

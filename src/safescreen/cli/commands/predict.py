@@ -9,7 +9,7 @@ import typer
 
 from safescreen.cli.grouping import expand, only
 from safescreen.cli.options import DataOptions, OutputOptions
-from safescreen.cli.output.files import check_outputs, opening, print_json, write_records
+from safescreen.cli.output.files import check_outputs, print_json, write_records
 from safescreen.cli.output.show import make_console, show_notes
 from safescreen.text import count
 
@@ -52,8 +52,7 @@ def predict(
     show_notes(make_console(outputs.quiet, stderr=True), notes)
     if outputs.json:
         told = {"scores": None if scores is None else scores._asdict(), "filled": found.filled, "notes": notes}
-        opened = opening(source.data, found.encoding.reading.target, record)
-        print_json({**opened, "n_samples": found.table.n_rows, "predictions": rows, **told})
+        print_json({**found.opening(source.data), "n_samples": found.table.n_rows, "predictions": rows, **told})
     if outputs.output is not None or not outputs.silent:
         write_records(outputs.output, rows)
 

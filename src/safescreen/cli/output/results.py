@@ -18,7 +18,6 @@ from safescreen.cli.scoring import Scores
 from safescreen.estimation.cautions import only_class, scale_ratio
 from safescreen.estimation.telling import which_is_which
 from safescreen.prediction import linear_predictor
-from safescreen.problem.terms import Terms
 from safescreen.saving.record import Record
 from safescreen.status import Status
 from safescreen.summary import Table, table_of
@@ -119,8 +118,6 @@ class Result:
         """Everything, for other programs."""
         solution, problem = self.solution, self.solution.problem
         return {
-            "target": self.data.target,
-            **attributes(problem, "classes", "positive_class", "n_samples", "n_features", *Terms.names()),
             **attributes(solution, "status", "objective", "lower_bound", "gap", "nodes", "seconds"),
             "screening": None if solution.screening is None else screening_document(solution.screening),
             "refit_gamma": self.estimate.gamma,
