@@ -121,6 +121,7 @@ def cv(
     training rows. Ctrl-C keeps what is finished.
     """
     from safescreen.cli.inputs import load, load_test
+    from safescreen.cli.output.about import about
     from safescreen.cli.output.results import Result, warn_of_scales
 
     candidates = parse_candidates(terms)
@@ -152,7 +153,9 @@ def cv(
         model=lambda path: result.write_model(path, model.refit_gamma, search),
         output=lambda path: write_records(path, rows),
         plot=lambda path: write_plot(path, ss.CVDisplay.from_estimator, chooser),
-        report=lambda path: ss.report(chooser, path, test=held_out, proof=outputs.proof, title=data.title),
+        report=lambda path: ss.report(
+            chooser, path, test=held_out, proof=outputs.proof, **about(source, data, outputs)
+        ),
     )
     if outputs.json:
         found = problem_opening(source, data, solution.problem, **_tried(rows))

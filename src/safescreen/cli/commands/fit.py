@@ -27,6 +27,7 @@ def fit(
     Ctrl-C ends the search and keeps the best model so far.
     """
     from safescreen.cli.inputs import load, load_test, make_problem
+    from safescreen.cli.output.about import about
     from safescreen.cli.output.results import Result, warn_of_scales
     from safescreen.estimation import estimate
 
@@ -47,7 +48,7 @@ def fit(
         outputs,
         model=lambda path: result.write_model(path, estimation.ridge, vars(search)),
         report=lambda path: ss.report(
-            solution, path, estimate=result.estimate, test=held_out, proof=outputs.proof, title=data.title
+            solution, path, estimate=result.estimate, test=held_out, proof=outputs.proof, **about(source, data, outputs)
         ),
     )
     if outputs.proof is not None:

@@ -40,6 +40,7 @@ def path(
     each search.
     """
     from safescreen.cli.inputs import load, load_test, make_problem
+    from safescreen.cli.output.about import about
     from safescreen.cli.output.results import Result
 
     varying, fixed = parse_path(terms)
@@ -60,7 +61,7 @@ def path(
         outputs,
         output=lambda path: write_records(path, rows),
         plot=lambda path: write_plot(path, ss.PathDisplay.from_path, found),
-        report=lambda path: ss.report(found, path, test=held_out, title=data.title),
+        report=lambda path: ss.report(found, path, test=held_out, **about(source, data, outputs)),
     )
     if outputs.json:
         opened = problem_opening(source, data, problem, refit_gamma=estimation.ridge, **varying)
