@@ -343,6 +343,13 @@ def test_samples_that_are_all_alike_say_nothing():
     assert "training data, too" not in Page(ss.report(alike, test=(X, y))).text
 
 
+def test_parameters_that_are_not_set_are_said_to_be(solution):
+    X, y = data()
+    page = Page(ss.report(ss.L0LogisticRegression(k=2).fit(X, y)))
+    assert "time_limit not set" in page.text
+    assert "None" not in page.text
+
+
 def test_notes_about_the_data_and_the_command_that_checks(solution, tmp_path):
     assert "What was done to the data" not in Page(ss.report(solution)).text
     page = Page(ss.report(solution, notes=["Left out 3 rows.", NASTY[0]]))
