@@ -80,3 +80,13 @@ def test_cv_scores_its_model_on_held_out_data():
     assert "held out" in run(*words, "--report", "cv.html").stdout
     with open("cv.html", encoding="utf-8") as page:
         assert "On held-out data" in page.read()
+
+
+@pytest.mark.parametrize("command", [["fit", "-k", "2"], ["cv", "-k", "1:2", "--criterion", "bic"]])
+def test_a_leak_is_pointed_out(tmp_path, command):
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 4, 2, 1.0, random_state=0)
+    np.savez(tmp_path / "leak.npz", X=np.column_stack((X, y * 3.0)), y=y)
+    words = [command[0], str(tmp_path / "leak.npz"), *command[1:]]
+    assert "'x4' tells the classes apart alone, without a mistake" in " ".join(run(*words).stdout.split())
+    found = json.loads(run(*words, "--json").stdout)
+    assert found.get("model", found)["leaks"] == ["x4"]

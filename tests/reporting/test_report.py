@@ -343,6 +343,17 @@ def test_samples_that_are_all_alike_say_nothing():
     assert "training data, too" not in Page(ss.report(alike, test=(X, y))).text
 
 
+def test_a_feature_that_separates_the_classes_is_pointed_out():
+    X, y = data()
+    X[:, 4] = np.where(y == "ill", 2.0, 1.0) + 0.1 * np.arange(len(y)) / len(y)
+    sentence = "'x4' tells the classes apart alone, without a mistake: make sure that it is known before the outcome"
+    model = ss.L0LogisticRegression(k=2).fit(X, y)
+    assert sentence in Page(ss.report(model)).text
+    assert sentence in " ".join(str(model.summary()).split())
+    X[np.flatnonzero(y == "ill")[:1], 4] = 0.0  # one mistake
+    assert "apart" not in str(ss.L0LogisticRegression(k=2).fit(X, y).summary())
+
+
 def test_parameters_that_are_not_set_are_said_to_be(solution):
     X, y = data()
     page = Page(ss.report(ss.L0LogisticRegression(k=2).fit(X, y)))

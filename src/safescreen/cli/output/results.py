@@ -122,6 +122,7 @@ class Result:
             "screening": None if solution.screening is None else screening_document(solution.screening),
             "refit_gamma": self.estimate.gamma,
             "features": chosen_features(self.table),
+            "leaks": self.table.leaks,
             "intercept": self.estimate.intercept,
             "copies": [problem.names(group) for group in problem.copies_of(solution.support)],
             "selection": {"coefficients": solution.coef[solution.support], "intercept": solution.intercept},
