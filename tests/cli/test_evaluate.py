@@ -115,6 +115,25 @@ def test_predict_carries_columns_along():
     assert "no such column" in run("predict", "model.json", "test.csv", "--keep", "patent", status=2).stderr
 
 
+@pytest.mark.usefixtures("here")
+def test_new_columns_that_are_kept_are_not_called_ignored(folder):
+    header, *lines = (folder / "test.csv").read_text().splitlines()
+    (folder / "more.csv").write_text("\n".join([f"{header},date", *(f"{line},2024-01-02" for line in lines), ""]))
+    assert "Ignored 1 column" in run("predict", "model.json", "more.csv").stderr
+    done = run("predict", "model.json", "more.csv", "--keep", "date")
+    assert "Ignored" not in done.stderr
+    assert done.stdout.splitlines()[1].startswith("0,2024-01-02,")
+
+
+@pytest.mark.usefixtures("here")
+def test_one_class_has_no_area(folder):
+    lines = [line for line in (folder / "test.csv").read_text().splitlines() if not line.endswith("malignant")]
+    (folder / "benign.csv").write_text("\n".join([*lines, ""]))
+    shown = run("evaluate", "model.json", "benign.csv").stdout
+    assert shown.count("undefined") == 3  # AUC and both numbers of the calibration line
+    assert json.loads(run("evaluate", "model.json", "benign.csv", "--json").stdout)["auc"] is None
+
+
 def test_a_model_against_the_rest_and_one_from_python(tmp_path):
     X, _, _ = ss.datasets.make_sparse_logistic(60, 4, 2, 2.0, random_state=1)
     y = np.where(X[:, 0] > 0.5, 2, np.where(X[:, 0] > -0.5, 1, 0))

@@ -59,6 +59,7 @@ class Predicted:
     table: Table
     log_odds: FloatArray
     known: BoolArray  # the rows that have all values a prediction needs
+    keep: tuple[str, ...] = ()  # columns to be carried along, as typed
 
     @classmethod
     def of(cls, model: Path, data: str, target: str | None = None, keep: Sequence[str] = ()) -> Predicted:
@@ -75,7 +76,7 @@ class Predicted:
             log_odds = linear_predictor(X, record.coefficients, record.intercept)
         if not np.isfinite(log_odds[~gone]).all():
             raise ValueError(f"{table.source} has infinite or far too large numbers in a column that the model uses.")
-        return cls(record, encoding, table, log_odds, ~gone)
+        return cls(record, encoding, table, log_odds, ~gone, tuple(keep))
 
     @property
     def has_labels(self) -> bool:
@@ -101,13 +102,11 @@ class Predicted:
             raise ValueError(f"{self.table.source} has {why}.")
         return self.log_odds[there], np.array([word == positive for word in words], dtype=np.bool_)
 
-    def kept(self, keep: Sequence[str]) -> dict[str, list[Any]]:
+    @cached_property
+    def kept(self) -> dict[str, list[Any]]:
         """Columns to be carried along, None where they have no value."""
-        found = {}
-        for name in split_names(keep, self.table.names):
-            values = self.table.column(name, "--keep")[0].tolist()
-            found[name] = [_tidy(value) for value in values]
-        return found
+        names = split_names(self.keep, self.table.names)
+        return {name: [_tidy(value) for value in self.table.column(name, "--keep")[0].tolist()] for name in names}
 
     @cached_property
     def filled(self) -> dict[str, int]:
@@ -128,7 +127,7 @@ class Predicted:
         if encoding.named and table.named and record.feature_names is not None:
             reading = encoding.reading
             expected = {*record.feature_names.tolist(), *encoding.categories, *reading.exclude}
-            expected |= {reading.target, reading.weights}
+            expected |= {reading.target, reading.weights, *self.kept}
             extra = [name for name in table.names if name not in expected]
             if extra:
                 new = count(len(extra), "column")

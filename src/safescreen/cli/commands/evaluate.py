@@ -37,8 +37,8 @@ def evaluate(
     show_notes(make_console(outputs.quiet, stderr=True), found.notes)
     positive = plain(f"{found.record.positive_class}")
     console.print(f"{document['n_scored']:,} of {found.table.n_rows:,} rows have a label and a prediction.")
-    numbers = {name.replace("_", " "): f"{value:.4f}" for name, value in document.items() if isinstance(value, float)}
-    console.print(grid(numbers))
+    numbers = {name.replace("_", " "): value for name, value in document.items() if isinstance(value, float)}
+    console.print(grid({name: "undefined" if value != value else f"{value:.4f}" for name, value in numbers.items()}))
     table = make_table(dict.fromkeys(("rows", f"mean probability of {positive}", "share that came true"), "number"))
     for group in groups:
         table.add_row(f"{group['rows']:,}", f"{group['predicted']:.4f}", f"{group['observed']:.4f}")

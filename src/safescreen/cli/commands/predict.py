@@ -45,7 +45,7 @@ def predict(
 
     check_outputs(outputs, source.data, str(model))
     found = Predicted.of(model, source.data, keep=keep or ())
-    rows = _rows(found, found.kept(keep or ()), proba)
+    rows = _rows(found, proba)
     scores, said = _scored(found)
     record, notes = found.record, [*found.notes, *said]
     notes += [f"The probability is that of the label {record.positive_class}."] if proba else []
@@ -57,13 +57,13 @@ def predict(
         write_records(outputs.output, rows)
 
 
-def _rows(found: Predicted, kept: dict[str, list[Any]], proba: bool) -> list[dict[str, Any]]:
+def _rows(found: Predicted, proba: bool) -> list[dict[str, Any]]:
     """Index, what is carried along, label and, if wanted, probability; None where values are missing."""
     from safescreen.prediction import probabilities
 
     labels = found.record.classes[(found.log_odds > 0.0).astype(int)].tolist()
     made = {"label": labels, **({"probability": probabilities(found.log_odds)[:, 1].tolist()} if proba else {})}
-    carried = {f"{name} (data)" if name in (*made, "index") else name: values for name, values in kept.items()}
+    carried = {f"{name} (data)" if name in (*made, "index") else name: values for name, values in found.kept.items()}
     return [
         {
             "index": i,
