@@ -49,7 +49,7 @@ ROOMS = {
     # what uses the public interface
     "testing": "status problem safescreen",
     "reproduction": "files formatting.digits plots.base safescreen testing",
-    "cli": "arrays defaults status text files prediction problem.terms search estimation path "
+    "cli": "arrays defaults status text files prediction problem.labels problem.terms search estimation path "
     "summary estimators.choosing saving.record tables safescreen testing.conic reproduction",
 }
 """What each room may import from others: a room, or a single module in one. It may use rooms above it only."""

@@ -36,6 +36,7 @@ PAGES = [
 PYTHON = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```)?", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#\s]+)")
 ROLE = re.compile(r"\{(?:class|func|meth|attr|data)\}`~?safescreen\.(?P<name>[\w.]+)`")
+CONTENTS = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 DIRECTIVE = re.compile(r"^```\{.*?^```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"^```[^\n`]*\n(?P<block>.*?)^```|`(?P<inline>[^`\n]+)`", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"^(?:benchmarks|docs|examples|src|tests)/[\w./-]+$|^[\w/]+\.py$")
@@ -78,8 +79,9 @@ def test_commands_on_the_page_of_the_command_line_run(tmp_path, monkeypatch):
     frame = load_breast_cancer(as_frame=True).frame.rename(columns={"target": "label"})
     frame.to_csv("data.csv", index=False)
     frame.drop(columns="label").head().to_csv("new.csv", index=False)
+    frame.to_csv("test.csv", index=False)
     lines = [line for line in read(DOCS / "command-line.md").splitlines() if line.startswith("safescreen ")]
-    assert len(lines) == 4
+    assert len(lines) == 5
     for line in lines:
         result = CliRunner().invoke(cli.app, line.split()[1:])
         assert result.exit_code == 0, f"{line}\n{result.output}"
@@ -132,6 +134,18 @@ def rooms() -> dict[str, set[str]]:
         _, names, _, doors, _ = row.split("|")
         found |= {room: {*re.findall(r"`([\w.]+)`", doors)} for room in re.findall(r"`(\w+)`", names)}
     return found
+
+
+def test_no_page_is_listed_below_itself_or_twice():
+    """A pattern in a table of contents that fits its own page shows that page twice at the side."""
+    listed = []
+    for page in (page for page in PAGES if page.is_relative_to(DOCS)):
+        for block in CONTENTS.findall(read(page)):
+            words = [line for line in block.splitlines() if line and not line.startswith(":")]
+            found = [path for word in words for path in page.parent.glob(f"{word}.md")]
+            assert page not in found, page
+            listed += found
+    assert len(listed) == len(set(listed)) > 10
 
 
 def test_architecture_names_every_room():

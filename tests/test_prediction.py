@@ -54,3 +54,19 @@ def test_infinite_predictions_are_the_most_confident_ones():
     assert prediction.auc(log_odds, positive) == 1.0
     assert prediction.roc(log_odds, positive)[1].tolist() == [0.0, 0.5, 1.0, 1.0]
     assert prediction.log_loss(np.array([-800.0]), np.array([True])) == pytest.approx(800.0)
+
+
+def test_calibration_line_is_an_unpenalised_regression():
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(3)
+    log_odds = 3.0 + 2.0 * rng.standard_normal(300)
+    positive = rng.random(300) < 1.0 / (1.0 + np.exp(1.0 - 0.5 * log_odds))
+    reference = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(log_odds[:, None], positive)
+    expected = (reference.intercept_[0], reference.coef_[0, 0])
+    assert prediction.calibration_line(log_odds, positive) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("positive", [LOG_ODDS > 0.2, LOG_ODDS < 0.2, LOG_ODDS < 99.0])
+def test_there_is_no_calibration_line_without_overlap(positive):
+    assert np.isnan(prediction.calibration_line(LOG_ODDS, positive)).all()

@@ -12,6 +12,7 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 _LARGEST = np.finfo(np.float64).max
+_NEWTON_STEPS = 100
 
 
 def linear_predictor(X: Any, coef: FloatArray, intercept: float) -> FloatArray:
@@ -58,3 +59,37 @@ def roc(log_odds: FloatArray, positive: BoolArray) -> tuple[FloatArray, FloatArr
     finite = np.clip(log_odds, -_LARGEST, _LARGEST)  # scikit-learn refuses infinite scores, which have their place too
     false, true, _ = roc_curve(positive, finite, drop_intermediate=False)
     return false, true
+
+
+def calibration_line(log_odds: FloatArray, positive: BoolArray) -> tuple[float, float]:
+    """Intercept and slope of a logistic regression of what came true on the log-odds; (0, 1) is perfect.
+
+    NaN where there is no such line: with one class, one prediction for all, or classes that the log-odds separate.
+    """
+    low, high = log_odds[~positive], log_odds[positive]
+    if not low.size or not high.size or low.max() <= high.min() or high.max() <= low.min():
+        return float("nan"), float("nan")
+    centre, scale = log_odds.mean(), log_odds.std()
+    columns = np.column_stack((np.ones(log_odds.size), (log_odds - centre) / scale))
+    line, loss = np.zeros(2), np.inf
+    for _ in range(_NEWTON_STEPS):
+        share = expit(columns @ line)
+        slope = columns.T @ (share - positive)
+        step = np.linalg.solve((columns.T * (share * (1.0 - share))) @ columns + 1e-12 * np.eye(2), slope)
+        while log_loss(columns @ (line - step), positive) > loss and np.abs(step).max() > 1e-12:
+            step = 0.5 * step
+        line = line - step
+        loss = log_loss(columns @ line, positive)
+        if np.abs(step).max() < 1e-10:
+            break
+    return float(line[0] - line[1] * centre / scale), float(line[1] / scale)
+
+
+def similar_groups(log_odds: FloatArray, smallest: int = 15, most: int = 10) -> list[npt.NDArray[np.int64]]:
+    """Samples in groups of similar prediction, as equal in size as ties allow."""
+    count = int(np.clip(log_odds.size // smallest, 1, most))
+    order = np.argsort(log_odds, kind="stable")
+    score = log_odds[order]
+    cuts = [round(i * score.size / count) for i in range(1, count)]
+    cuts = sorted({int(np.searchsorted(score, score[cut], side="left")) for cut in cuts} - {0})
+    return np.split(order, cuts)

@@ -259,8 +259,8 @@ def test_fit_estimates_as_it_is_told(folder, monkeypatch, refit, sentence):
 
 def test_fit_without_a_budget_or_a_price_allows_as_many_as_the_estimators(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    assert json.loads(run("fit", "train.csv", *TOUR, "--json"))["k"] == BUDGET
-    assert json.loads(run("fit", "train.csv", *TOUR, "--mu", "0.01", "--json"))["mu"] == 0.01
+    assert json.loads(run("fit", "train.csv", *TOUR, "--json"))["terms"]["k"] == BUDGET
+    assert json.loads(run("fit", "train.csv", *TOUR, "--mu", "0.01", "--json"))["terms"]["mu"] == 0.01
 
 
 def warnings_of(*arguments: object) -> str:

@@ -54,6 +54,9 @@ def test_screening(problem):
     labels = display.ax_.get_legend_handles_labels()[1]
     assert f"in no optimal model ({screening.excluded.size})" in labels
     assert f"{screening.percent:.1f} %" in display.ax_.get_title()
+    margin = np.full(20_000, 0.1)
+    nearly = ss.ScreeningDisplay(margin, np.arange(19_993), np.arange(0)).plot()
+    assert nearly.ax_.get_title().startswith("99.9 % of 20,000 features")
 
 
 def test_screening_from_problem(problem):
@@ -94,6 +97,15 @@ def test_convergence(problem):
     assert upper.get_ydata()[-1] == solution.objective
     assert lower.get_ydata()[-1] == solution.lower_bound
     assert (np.diff(display.seconds) >= 0.0).all()
+
+
+@pytest.mark.parametrize("seconds", [[0.016, 0.016], [0.0159, 0.0161]])
+def test_a_search_that_ends_at_once_leaves_no_empty_picture(seconds):
+    display = ss.ConvergenceDisplay(seconds, [0.3, 0.31], [0.4, 0.32]).plot()
+    left, right = display.ax_.get_xlim()
+    reach = max(np.ptp(line.get_xdata()) / (right - left) for line in display.ax_.get_lines())
+    dots = [line for line in display.ax_.get_lines() if line.get_marker() == "o"]
+    assert reach > 0.5 or len(dots) == 2
 
 
 def test_from_estimator(problem):

@@ -323,8 +323,56 @@ def test_calibration_covers_every_sample_once():
 def test_held_out_section(solution):
     X, y = data(seed=3, m=200)
     page = Page(ss.report(solution, test=(X, y)))
-    assert f"200 samples that the model has not seen, {np.sum(y == 'ill')} of them “ill”." in page.text
+    assert f"200 samples given as held-out data, {np.sum(y == 'ill')} of them “ill”." in page.text
     assert {a.get("data-chart") for _, a in page.tags} >= {"roc", "calibration"}
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_training_samples_are_not_called_unseen(solution, form):
+    X, y = data()
+    assert "All of them are training data, too" in Page(ss.report(solution, test=(form(X), y))).text
+    fresh, others = data(seed=3, m=200)
+    mixed = form(np.vstack((fresh, X[:7]))), np.concatenate((others, y[:7]))
+    assert "7 of them are training data, too" in Page(ss.report(solution, test=mixed)).text
+    assert "training data, too" not in Page(ss.report(solution, test=(form(fresh), others))).text
+
+
+def test_samples_that_are_all_alike_say_nothing():
+    X, y = np.tile([[0.0], [1.0]], (20, 1)), np.tile([0, 0, 1, 1, 1], 8)
+    alike = ss.solve(ss.Problem(X, y, k=1))
+    assert "training data, too" not in Page(ss.report(alike, test=(X, y))).text
+
+
+def test_a_feature_that_separates_the_classes_is_pointed_out():
+    X, y = data()
+    X[:, 4] = np.where(y == "ill", 2.0, 1.0) + 0.1 * np.arange(len(y)) / len(y)
+    sentence = "'x4' tells the classes apart alone, without a mistake: make sure that it is known before the outcome"
+    model = ss.L0LogisticRegression(k=2).fit(X, y)
+    assert sentence in Page(ss.report(model)).text
+    assert sentence in " ".join(str(model.summary()).split())
+    X[np.flatnonzero(y == "ill")[:1], 4] = 0.0  # one mistake
+    assert "apart" not in str(ss.L0LogisticRegression(k=2).fit(X, y).summary())
+
+
+def test_parameters_that_are_not_set_are_said_to_be(solution):
+    X, y = data()
+    page = Page(ss.report(ss.L0LogisticRegression(k=2).fit(X, y)))
+    assert "time_limit not set" in page.text
+    assert "None" not in page.text
+
+
+def test_notes_about_the_data_and_the_command_that_checks(solution, tmp_path):
+    assert "What was done to the data" not in Page(ss.report(solution)).text
+    page = Page(ss.report(solution, notes=["Left out 3 rows.", NASTY[0]]))
+    assert "What was done to the data" in page.text
+    assert "Left out 3 rows." in page.text
+    assert NASTY[0] in page.text
+    write_proof(tmp_path / "p.npz", {"fingerprint": {}, "claims": {}})
+    checked = Page(
+        ss.report(solution, proof=tmp_path / "p.npz", check="safescreen verify p.npz 'my data.csv' -t 'a<b'")
+    )
+    assert "safescreen verify p.npz 'my data.csv' -t 'a<b'" in checked.text
+    assert "data.csv --target label" not in checked.text
 
 
 def test_held_out_forms_agree(solution):

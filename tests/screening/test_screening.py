@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -193,6 +194,14 @@ def test_strong_screening_on_easy_data():
         f"Screening({screening.excluded.size} excluded, {screening.included.size} included, "
         f"{screening.undecided.size} undecided: {screening.percent:.1f} % decided)"
     )
+
+
+def test_all_is_decided_only_where_nothing_is_left():
+    X, y, _ = ss.datasets.make_sparse_logistic(30, 5, 2, 1.0, random_state=0)
+    screening = ss.screen(plain(X, y, k=2, gamma=1.0))
+    parts = {"excluded": np.arange(19_993), "included": np.arange(0), "undecided": np.arange(7)}
+    assert repr(replace(screening, **parts)) == "Screening(19,993 excluded, 0 included, 7 undecided: 99.9 % decided)"
+    assert replace(screening, **{**parts, "undecided": np.arange(0)}).share == "100.0 % decided"
 
 
 def test_screening_agrees_with_the_search():

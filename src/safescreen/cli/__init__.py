@@ -13,13 +13,14 @@ import typer
 from safescreen import __version__
 from safescreen.cli.commands.cv import cv
 from safescreen.cli.commands.demo import demo
+from safescreen.cli.commands.evaluate import evaluate
 from safescreen.cli.commands.fit import fit
 from safescreen.cli.commands.path import path
 from safescreen.cli.commands.predict import predict
 from safescreen.cli.commands.reproduce import reproduce
 from safescreen.cli.commands.screen import screen
 from safescreen.cli.commands.verify import verify
-from safescreen.cli.failures import BAD_INPUT, SentenceGroup
+from safescreen.cli.failures import BAD_INPUT, STATUSES, SentenceGroup
 
 __all__ = ["BAD_INPUT", "app", "main"]
 
@@ -27,7 +28,7 @@ app = typer.Typer(
     name="safescreen",
     cls=SentenceGroup,
     help="Provably optimal sparse logistic regression.",
-    epilog="Exit status: 0 done, 1 a limit was hit first or a proof does not hold, 2 bad input.",
+    epilog=STATUSES,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -53,7 +54,7 @@ def _options(
         raise typer.Exit
 
 
-for _command in (demo, fit, screen, predict, path, cv, verify, reproduce):
+for _command in (demo, fit, screen, predict, evaluate, path, cv, verify, reproduce):
     app.command()(_command)
 
 

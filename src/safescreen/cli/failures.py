@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+from safescreen.status import Status
 from safescreen.text import nearest
 
 LIMIT_HIT = 1
@@ -18,6 +20,12 @@ BAD_INPUT = 2
 
 INTERRUPTED = 130
 """Exit status of a command that Ctrl-C ended before it had a result."""
+
+STATUSES = (
+    "Exit status: 0 done, 1 a limit was hit or Ctrl-C pressed before the requested gap, or a proof does not hold, "
+    "2 bad input, 130 Ctrl-C before there was anything to keep. With --accept-limit a limit is 0, too."
+)
+"""What the exit status means, for those who ask for help."""
 
 
 class SentenceGroup(TyperGroup):
@@ -69,6 +77,12 @@ def fail(message: str, status: int = BAD_INPUT) -> NoReturn:
 def complain(message: str) -> None:
     """One sentence on one line of standard error, whatever is silenced."""
     typer.echo(f"safescreen: {' '.join(message.split())}", err=True)
+
+
+def is_enough(statuses: Iterable[Status], accept_limit: bool) -> bool:
+    """Whether searches ended as they should; a limit may be accepted, but Ctrl-C is somebody who changed their mind."""
+    enough = set(Status) - {Status.INTERRUPTED} if accept_limit else {Status.OPTIMAL}
+    return enough.issuperset(statuses)
 
 
 def finish(*, proved: bool) -> None:

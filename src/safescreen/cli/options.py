@@ -269,6 +269,9 @@ class OutputOptions:
     report: Annotated[Path | None, typer.Option(metavar="HTML", help="Write a report.")] = None
     json: Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False
+    accept_limit: Annotated[
+        bool, typer.Option("--accept-limit", help="Exit status 0 also when a limit was hit, for makefiles.")
+    ] = False
 
     @property
     def files(self) -> dict[str, Path]:

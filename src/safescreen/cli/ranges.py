@@ -83,6 +83,6 @@ def clipped(lists: Lists, data: Prepared) -> tuple[Lists, Prepared]:
     n_features = len(data.encoding.inputs)
     if max(lists.get("k", [0])) <= n_features:
         return lists, data
-    note = f"There are only {n_features} features, so larger budgets are left out."
+    note = f"There are only {n_features:,} features, so larger budgets are left out."
     kept = _once([min(budget, n_features) for budget in lists["k"]])
     return {**lists, "k": kept}, replace(data, notes=(*data.notes, note))

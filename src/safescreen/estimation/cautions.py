@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from safescreen.arrays import FloatArray
+from safescreen.arrays import FloatArray, IndexArray
 from safescreen.estimation.estimate import Estimate
 from safescreen.problem import Problem
 from safescreen.search.solution import Solution
@@ -32,6 +32,17 @@ def only_class(solution: Solution, estimate: Estimate) -> str | None:
     if solution.status != Status.OPTIMAL or positive.any() != positive.all() or np.unique(problem.y[counted]).size < 2:
         return None
     return problem.class_names[int(positive[0])]
+
+
+def separating(problem: Problem, features: IndexArray) -> IndexArray:
+    """Which of these features tell the classes apart on their own, without a mistake: perhaps they leak the answer."""
+    counted = problem.weights > 0.0
+    block, positive = problem.design.columns(features)[counted], problem.y[counted] > 0.0
+    if positive.all() or not positive.any():
+        return features[:0]
+    high, low = block[positive], block[~positive]
+    apart = (high.min(axis=0) > low.max(axis=0)) | (high.max(axis=0) < low.min(axis=0))
+    return np.asarray(features[apart], dtype=np.int64)
 
 
 def training_log_odds(problem: Problem, estimate: Estimate) -> FloatArray:

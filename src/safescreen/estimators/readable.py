@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from safescreen.estimation.cautions import separating
 from safescreen.estimation.telling import Choice
 from safescreen.estimators.labels import is_second
 from safescreen.stability import Stability
@@ -60,6 +61,7 @@ class Readable:
         """
         check_is_fitted(self)
         selection, resampled = self.selection_, {}
+        solution = getattr(self, "solution_", None)
         if stability is not None:
             resampled = self._resampled_columns(stability)
         choice = Choice(
@@ -77,6 +79,7 @@ class Readable:
                 self._names(self.estimate_.support),
                 positive=self._positive_label,
                 choice=choice,
+                leaks=[] if solution is None else self._names(separating(solution.problem, self.estimate_.support)),
                 **resampled,
             )
         )

@@ -63,6 +63,10 @@ class ConvergenceDisplay(Display):
         ax.step(self.seconds, lower, color=WEAK, label="lower bound", **style)
         gap = max(upper[-1] - lower[-1], 0.0) / abs(upper[-1])
         ax.set(xlabel="seconds", ylabel="objective", title=f"gap {100.0 * gap:.2g} % after {self.seconds[-1]:.3g} s")
-        ax.set_xlim(0.0, None)
+        start = float(self.seconds[0])
+        if start == self.seconds[-1]:  # one moment: steps have no length
+            for bound, colour in ((upper[-1], STRONG), (lower[-1], WEAK)):
+                ax.plot([start], [bound], "o", color=colour)
+        ax.set_xlim(0.0 if start <= 0.5 * self.seconds[-1] or start == self.seconds[-1] else start, None)
         ax.ticklabel_format(axis="y", useOffset=False)
         ax.legend(frameon=False, loc="best")

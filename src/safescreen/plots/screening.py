@@ -94,6 +94,7 @@ class ScreeningDisplay(Display):
                 look = {"color": colour, "s": size, "label": f"{label} ({members:,})", "linewidths": 0.0, **kwargs}
                 ax.scatter(ranks + 1, self.margin[order[ranks]], **look)
         decided = 100.0 * (self.excluded.size + self.included.size) / max(self.margin.size, 1)
+        decided = decided if decided == 100.0 else min(decided, 99.9)
         ax.set_title(f"{decided:.1f} % of {self.margin.size:,} features decided")
         ax.set(xlabel="features, sorted by margin", ylabel="margin of the proof")
         ax.legend(loc="lower left", markerscale=1.5, framealpha=1.0, edgecolor="none")  # margins fall: a free corner

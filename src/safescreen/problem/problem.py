@@ -194,7 +194,7 @@ class Problem:
 
     def __repr__(self) -> str:
         chosen = f", {shown(self.positive_class)} modelled" if self._is_named else ""
-        return f"Problem({self.n_samples} samples, {self.n_features} features, {self.describe()}{chosen})"
+        return f"Problem({self.n_samples:,} samples, {self.n_features:,} features, {self.describe()}{chosen})"
 
     def _repr_html_(self) -> str:
         from safescreen.formatting.cards import problem_card

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ def report(
     test: tuple[Any, Any] | None = None,
     proof: str | os.PathLike[str] | None = None,
     title: str | None = None,
+    notes: Sequence[str] = (),
+    check: str | None = None,
 ) -> str:
     """Make a self-contained HTML page of a result.
 
@@ -43,6 +46,10 @@ def report(
         A proof file: adds its fingerprint and how to check it. The proof itself is not checked here.
     title : str, optional
         Title of the page.
+    notes : sequence of str
+        What was done to the data before, in sentences for the page.
+    check : str, optional
+        The command that checks the proof, in place of one with made-up names.
 
     Returns
     -------
@@ -66,12 +73,14 @@ def report(
     >>> page.startswith("<!doctype html>")
     True
     """
+    from dataclasses import replace
+
     from safescreen.files import write_whole
     from safescreen.reporting.content.subject import subject_of
     from safescreen.reporting.notebook import Page
     from safescreen.reporting.page import page_of
 
-    page = page_of(subject_of(result, test, proof, estimate), title)
+    page = page_of(replace(subject_of(result, test, proof, estimate), notes=tuple(notes), check=check), title)
     if path is not None:
         with write_whole(path) as temporary:
             temporary.write_text(page, encoding="utf-8", newline="\n")

@@ -79,7 +79,8 @@ def folded(summary: str, content: str, unfolded: bool = False) -> str:
 
 def fact_table(facts: Mapping[str, Any], look: str) -> str:
     """Names and values in two columns."""
-    cells = [[escaped(shortened(str(text), LONGEST_TEXT)) for text in fact] for fact in facts.items()]
+    told = [(key, "not set" if value is None else value) for key, value in facts.items()]
+    cells = [[escaped(shortened(str(text), LONGEST_TEXT)) for text in fact] for fact in told]
     rows = "".join(f'<tr><th scope="row">{key}</th><td>{value}</td></tr>' for key, value in cells)
     return f'<table class="facts {look}"><tbody>{rows}</tbody></table>'
 

@@ -47,10 +47,15 @@ class Screening:
         decided = self.excluded.size + self.included.size
         return 100.0 * decided / (decided + self.undecided.size)
 
+    @property
+    def share(self) -> str:
+        """The percentage in words: 100.0 % only where nothing is undecided."""
+        return f"{min(self.percent, 99.9) if self.undecided.size else 100.0:.1f} % decided"
+
     def __repr__(self) -> str:
         return (
-            f"Screening({self.excluded.size} excluded, {self.included.size} included, {self.undecided.size} undecided: "
-            f"{self.percent:.1f} % decided)"
+            f"Screening({self.excluded.size:,} excluded, {self.included.size:,} included, "
+            f"{self.undecided.size:,} undecided: {self.share})"
         )
 
     def _repr_html_(self) -> str:

@@ -14,6 +14,7 @@ MARK = "*"
 
 NOTHING = "–"
 REVERSED = "reversed"
+_TOLD = 5
 LARGER = "larger"
 _MEANINGS = {
     LARGER: "Larger: the ridge made the coefficient larger, at the cost of others.",
@@ -78,6 +79,7 @@ def notes(table: Table) -> list[str]:
     if table.rows:
         found.append(f"{MARK} to be read: per unit for 0/1 features, per standard deviation (SD) for others.")
         found.append("Shrunk by: how much smaller the ridge made the coefficient.")
+    found += leak(table)
     words = {shrunk(row.shrinkage) for row in table.rows}
     found += [meaning for word, meaning in _MEANINGS.items() if word in words]
     if table.n_resamples is not None:
@@ -86,6 +88,16 @@ def notes(table: Table) -> list[str]:
             "choice of features; they do not account for the selection."
         )
     return found
+
+
+def leak(table: Table) -> list[str]:
+    """A sentence about features that need no others; none where there are no such features."""
+    if not table.leaks:
+        return []
+    names = ", ".join(repr(name) for name in table.leaks[:_TOLD]) + (", ..." if len(table.leaks) > _TOLD else "")
+    verb, known = ("tells", "it is") if len(table.leaks) == 1 else ("each tell", "they are")
+    who = f"{names} {verb} the classes apart alone, without a mistake"
+    return [f"{who}: make sure that {known} known before the outcome, and no leak of it."]
 
 
 def _cells_of(row: Row) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from safescreen.arrays import FloatArray
 from safescreen.estimation import Estimate
+from safescreen.estimation.cautions import separating
 from safescreen.estimation.telling import Choice
 from safescreen.problem.labels import shown
 from safescreen.search.solution import Solution
@@ -83,6 +84,7 @@ class Table:
     gamma: float  # of the estimates
     choice: Choice
     n_resamples: int | None = None  # behind intervals and frequencies
+    leaks: tuple[str, ...] = ()  # features that tell the classes apart on their own, where the data are at hand
 
 
 def make_table(
@@ -94,6 +96,7 @@ def make_table(
     intervals: FloatArray | None = None,
     frequencies: FloatArray | None = None,
     n_resamples: int | None = None,
+    leaks: Sequence[str] = (),
 ) -> Table:
     """The table of a model; `names`, `intervals` and `frequencies` have one entry per chosen feature."""
     rows = [
@@ -116,6 +119,7 @@ def make_table(
         gamma=float(estimate.gamma),
         choice=choice,
         n_resamples=n_resamples,
+        leaks=tuple(leaks),
     )
 
 
@@ -127,6 +131,7 @@ def table_of(solution: Solution, estimate: Estimate) -> Table:
         problem.names(estimate.support),
         positive=problem.positive_class,
         choice=Choice.of(solution),
+        leaks=problem.names(separating(problem, estimate.support)),
     )
 
 

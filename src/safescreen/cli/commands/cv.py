@@ -10,13 +10,14 @@ import typer
 from rich.console import Console
 
 import safescreen as ss
-from safescreen.cli.failures import finish
-from safescreen.cli.grouping import expand, without
+from safescreen.cli.failures import finish, is_enough
+from safescreen.cli.grouping import expand
 from safescreen.cli.options import CandidateOptions, DataOptions, OutputOptions, SearchOptions
 from safescreen.cli.output.files import (
     check_outputs,
     keeping_proof_failures,
     print_json,
+    problem_opening,
     write_files,
     write_plot,
     write_records,
@@ -24,7 +25,6 @@ from safescreen.cli.output.files import (
 from safescreen.cli.output.show import make_console, make_table, plain, show_modelled, show_notes, warn
 from safescreen.cli.ranges import clipped, parse_candidates
 from safescreen.defaults import TOTAL_TIME
-from safescreen.status import Status
 from safescreen.text import nearest
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class ValidationOptions:
 
 @expand
 def cv(
-    source: Annotated[DataOptions, without("test")],
+    source: DataOptions,
     terms: CandidateOptions,
     validation: ValidationOptions,
     outputs: OutputOptions,
@@ -121,12 +121,14 @@ def cv(
     What is not said is as for L0LogisticRegressionCV in Python. With --impute, each fold fills gaps from its own
     training rows. Ctrl-C keeps what is finished.
     """
-    from safescreen.cli.inputs import load
+    from safescreen.cli.inputs import load, load_test
+    from safescreen.cli.output.about import about
     from safescreen.cli.output.results import Result, warn_of_scales
 
     candidates = parse_candidates(terms)
-    check_outputs(outputs, source.data)
+    check_outputs(outputs, source.data, source.test)
     candidates, data = clipped(candidates, load(source.data, source.reading(), terms.include))
+    held_out = load_test(source.test, data)
     console, aside = make_console(outputs.silent), make_console(outputs.quiet, stderr=True)
     show_notes(console, data.notes)
     chooser = _chooser(source, terms, validation, candidates, data).set_params(
@@ -138,7 +140,7 @@ def cv(
     model = chooser.best_estimator_
     solution = model.solution_
     assert solution is not None
-    result = Result(data, solution, model.estimate_)
+    result = Result(data, solution, model.estimate_, held_out)
     rows = _rows(chooser)
     show_modelled(console, solution.problem)
     _show(console, chooser)
@@ -154,13 +156,17 @@ def cv(
         model=lambda path: result.write_model(path, model.refit_gamma, search),
         output=lambda path: write_records(path, rows),
         plot=lambda path: write_plot(path, ss.CVDisplay.from_estimator, chooser),
-        report=lambda path: ss.report(chooser, path, proof=outputs.proof, title=data.title),
+        report=lambda path: ss.report(
+            chooser, path, test=held_out, proof=outputs.proof, **about(source, data, outputs)
+        ),
     )
     if outputs.json:
-        found: dict[str, Any] = {"best": {name: getattr(model, name) for name in ("k", "mu", "gamma", "refit_gamma")}}
+        found = problem_opening(source, data, solution.problem, **_tried(rows))
+        found["best"] = {name: getattr(model, name) for name in ("k", "mu", "gamma", "refit_gamma")}
         found |= {"edges": chooser.edges_, "undone": undone, "candidates": rows, "model": result.document()}
         print_json({**found, "notes": data.notes})
-    finish(proved=finished and solution.status == Status.OPTIMAL and complete and not failures)
+    enough = is_enough([solution.status], outputs.accept_limit)
+    finish(proved=finished and enough and complete and not failures)
 
 
 def _chooser(
@@ -212,6 +218,12 @@ def _rows(chooser: ss.L0LogisticRegressionCV) -> list[dict[str, Any]]:
     names += [name for name in results if name not in (*names, "params")]
     columns = {name.removeprefix("param_"): results[name].tolist() for name in names}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _tried(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """The values that were compared, by name."""
+    names = [name for name in ("k", "mu", "gamma", "refit_gamma") if name in rows[0]]
+    return {name: list(dict.fromkeys(row[name] for row in rows)) for name in names}
 
 
 def _show(console: Console, chooser: ss.L0LogisticRegressionCV) -> None:

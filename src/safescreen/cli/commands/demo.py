@@ -40,7 +40,7 @@ def demo(
     problem = ss.Problem(X[seen], y[seen], k=k, gamma=gamma, feature_names=names)
     console = Console(record=svg is not None, width=None if svg is None else 80, highlight=False)
     console.print(
-        f"[bold]Breast cancer[/bold]: {problem.n_features} features (30 and their products), {problem.n_samples} "
+        f"[bold]Breast cancer[/bold]: {problem.n_features:,} features (30 and their products), {problem.n_samples} "
         f"rows, {len(y) - problem.n_samples} held out"
     )
     console.print(f"Standardised, with intercept, at most k={problem.k} features, gamma={problem.gamma:g}")

@@ -7,12 +7,17 @@ from dataclasses import replace
 from typing import Annotated
 
 import safescreen as ss
-from safescreen.cli.failures import finish
+from safescreen.cli.failures import finish, is_enough
 from safescreen.cli.grouping import expand, only
 from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, SearchOptions, TermOptions
-from safescreen.cli.output.files import check_outputs, keeping_proof_failures, print_json, write_files
+from safescreen.cli.output.files import (
+    check_outputs,
+    keeping_proof_failures,
+    print_json,
+    problem_opening,
+    write_files,
+)
 from safescreen.cli.output.show import introduce, make_console, plain
-from safescreen.status import Status
 
 
 @expand
@@ -21,7 +26,7 @@ def fit(
     terms: TermOptions,
     estimation: EstimateOptions,
     search: SearchOptions,
-    outputs: Annotated[OutputOptions, only("model", "proof", "report", "json", "quiet")],
+    outputs: Annotated[OutputOptions, only("model", "proof", "report", "json", "quiet", "accept_limit")],
 ) -> None:
     """Find the provably best sparse logistic model of a file.
 
@@ -29,6 +34,7 @@ def fit(
     Ctrl-C ends the search and keeps the best model so far.
     """
     from safescreen.cli.inputs import load, load_test, make_problem
+    from safescreen.cli.output.about import about
     from safescreen.cli.output.results import Result, warn_of_scales
     from safescreen.estimation import estimate
 
@@ -51,7 +57,7 @@ def fit(
         outputs,
         model=lambda path: result.write_model(path, estimation.ridge, vars(search)),
         report=lambda path: ss.report(
-            solution, path, estimate=result.estimate, test=held_out, proof=outputs.proof, title=data.title
+            solution, path, estimate=result.estimate, test=held_out, proof=outputs.proof, **about(source, data, outputs)
         ),
     )
     if outputs.proof is not None:
@@ -59,8 +65,9 @@ def fit(
         console.print(f"[dim]Check the proof with[/dim] {command}", soft_wrap=True)
     if outputs.json:
         files = {name: getattr(outputs, name) for name in ("model", "proof", "report")}
-        print_json({"data": source.data, **result.document(), "files": files, "notes": data.notes})
-    finish(proved=solution.status == Status.OPTIMAL and complete and not failures)
+        opened = problem_opening(source, data, problem, refit_gamma=estimation.ridge)
+        print_json({**opened, **result.document(), "files": files, "notes": data.notes})
+    finish(proved=is_enough([solution.status], outputs.accept_limit) and complete and not failures)
 
 
 def _check_command(source: DataOptions, outputs: OutputOptions) -> str:

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 
 import safescreen as ss
-from safescreen.cli.failures import finish
+from safescreen.cli.failures import finish, is_enough
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, RangeOptions, SearchOptions
-from safescreen.cli.output.files import check_outputs, print_json, write_files, write_plot, write_records
+from safescreen.cli.output.files import (
+    check_outputs,
+    print_json,
+    problem_opening,
+    write_files,
+    write_plot,
+    write_records,
+)
 from safescreen.cli.output.show import copies_line, introduce, make_console, make_table, plain
 from safescreen.cli.ranges import clipped, parse_path
 from safescreen.status import Status
@@ -25,7 +32,7 @@ def path(
     terms: RangeOptions,
     estimation: EstimateOptions,
     search: Annotated[SearchOptions, without("node_limit", "screening")],
-    outputs: Annotated[OutputOptions, only("output", "plot", "report", "json", "quiet")],
+    outputs: Annotated[OutputOptions, only("output", "plot", "report", "json", "quiet", "accept_limit")],
 ) -> None:
     """Solve for a range of budgets (or prices, or ridge parameters), each with its own proof.
 
@@ -33,6 +40,7 @@ def path(
     each search.
     """
     from safescreen.cli.inputs import load, load_test, make_problem
+    from safescreen.cli.output.about import about
     from safescreen.cli.output.results import Result
 
     varying, fixed = parse_path(terms)
@@ -53,11 +61,12 @@ def path(
         outputs,
         output=lambda path: write_records(path, rows),
         plot=lambda path: write_plot(path, ss.PathDisplay.from_path, found),
-        report=lambda path: ss.report(found, path, test=held_out, title=data.title),
+        report=lambda path: ss.report(found, path, test=held_out, **about(source, data, outputs)),
     )
     if outputs.json:
-        print_json({"positive_class": problem.positive_class, "parameter": name, "points": rows, "notes": data.notes})
-    finish(proved=complete and all(status == Status.OPTIMAL for status in found.statuses))
+        opened = problem_opening(source, data, problem, refit_gamma=estimation.ridge, **varying)
+        print_json({**opened, "parameter": name, "points": rows, "notes": data.notes})
+    finish(proved=complete and is_enough(found.statuses, outputs.accept_limit))
 
 
 def _rows(found: ss.L0Path, results: list[Result]) -> list[dict[str, Any]]:

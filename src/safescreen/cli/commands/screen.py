@@ -15,6 +15,7 @@ from safescreen.cli.output.files import (
     attributes,
     check_outputs,
     print_json,
+    problem_opening,
     screening_document,
     write_files,
     write_records,
@@ -48,14 +49,14 @@ def screen(
         _show(console, rows, top)
     complete = write_files(console, outputs, table="decisions", output=lambda path: write_records(path, rows))
     if outputs.json:
-        print_json({**_document(problem, screening, rows), "notes": data.notes})
+        opened = problem_opening(source, data, problem)
+        print_json({**opened, **_document(screening, rows), "notes": data.notes})
     finish(proved=complete)
 
 
-def _document(problem: ss.Problem, screening: ss.Screening, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _document(screening: ss.Screening, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Everything, for other programs."""
     return {
-        **attributes(problem, "positive_class", "n_samples", "n_features"),
         **screening_document(screening),
         **attributes(screening, "lower_bound", "upper_bound", "seconds"),
         "features": [{"name": row["feature"], "decision": row["decision"], "margin": row["margin"]} for row in rows],

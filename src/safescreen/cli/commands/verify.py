@@ -49,8 +49,13 @@ def verify(
     show_notes(console, data.notes)
     _show(console, result)
     if outputs.json:
+        from safescreen.problem.terms import Terms
+
+        claims = result.claims
         names = ("valid", "problem", "objective", "lower_bound", "gap", "leaves", "nodes", "seconds", "reason")
-        print_json({**attributes(result, *names), "classes": result.claims.get("classes")})
+        opened = {"data": source.data, "target": data.target, "classes": claims.get("classes")}
+        opened["terms"] = {name: claims[name] for name in Terms.names() if name in claims}
+        print_json({**opened, **attributes(result, *names), "notes": data.notes})
     finish(proved=result.valid)
 
 

@@ -9,19 +9,22 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 import safescreen as ss
 from safescreen.cli.failures import about_file, complain
-from safescreen.cli.options import OutputOptions
+from safescreen.cli.options import DataOptions, OutputOptions
 from safescreen.cli.output.show import plain
 from safescreen.files import write_whole
+
+if TYPE_CHECKING:
+    from safescreen.tables import Prepared
 
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -112,6 +115,27 @@ def write_records(path: Path | None, records: list[dict[str, Any]]) -> None:
         return
     with write_whole(path) as temporary:
         temporary.write_text(text.getvalue(), encoding="utf-8", newline="")
+
+
+def opening(data: str, target: str | None, classified: Any, terms: Mapping[str, Any], names: Any) -> dict[str, Any]:
+    """How every document begins: which data, which labels, and all terms in one place, features by name.
+
+    What is `classified` has classes: a problem, or the record of a model.
+    """
+    from safescreen.problem.terms import Terms
+
+    said = {name: terms[name] for name in (*Terms.names(), "refit_gamma", "copies") if name in terms}
+    for name in ("include", "exclude"):
+        features = [*said.get(name, ())]
+        said[name] = features if names is None else [names[j] if isinstance(j, int) else j for j in features]
+    return {"data": data, "target": target, **attributes(classified, "classes", "positive_class"), "terms": said}
+
+
+def problem_opening(source: DataOptions, data: Prepared, problem: ss.Problem, **terms: Any) -> dict[str, Any]:
+    """The same for training data; `terms` are those that the problem does not have, or has several values of."""
+    said = {**problem.asked.asdict(), "copies": source.copies, "exclude": data.encoding.reading.exclude, **terms}
+    opened = opening(source.data, data.target, problem, said, data.encoding.names)
+    return {**opened, **attributes(problem, "n_samples", "n_features")}
 
 
 def attributes(found: object, *names: str) -> dict[str, Any]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -15,32 +14,21 @@ import safescreen as ss
 from safescreen.arrays import AnyArray, FloatArray
 from safescreen.cli.output.files import attributes, screening_document
 from safescreen.cli.output.show import copies_line, grid, result_rows, screening_line, show_features, warn
+from safescreen.cli.scoring import Scores
 from safescreen.estimation.cautions import only_class, scale_ratio
 from safescreen.estimation.telling import which_is_which
-from safescreen.prediction import accuracy, auc, linear_predictor
-from safescreen.problem.terms import Terms
+from safescreen.prediction import linear_predictor
 from safescreen.saving.record import Record
 from safescreen.status import Status
 from safescreen.summary import Table, table_of
 from safescreen.tables import Prepared
 
 
-class Scores(NamedTuple):
-    """Share of labels predicted correctly, and area under the ROC curve (NaN with one class)."""
-
-    accuracy: float
-    auc: float
-
-    def __str__(self) -> str:
-        area = "undefined" if math.isnan(self.auc) else f"{self.auc:.4f}"
-        return f"accuracy {100.0 * self.accuracy:.1f} %, AUC {area}"
-
-
 def score(solution: ss.Solution, estimate: ss.Estimate, X: Any, y: Any, weights: FloatArray | None = None) -> Scores:
     """How well the estimates predict."""
     log_odds = linear_predictor(X, estimate.coef(solution.problem.n_features), estimate.intercept)
     positive = np.asarray(y == solution.problem.positive_class)
-    return Scores(accuracy(log_odds, positive, weights), auc(log_odds, positive, weights))
+    return Scores.of(log_odds, positive, weights)
 
 
 def chosen_features(table: Table) -> list[dict[str, Any]]:
@@ -130,12 +118,11 @@ class Result:
         """Everything, for other programs."""
         solution, problem = self.solution, self.solution.problem
         return {
-            "target": self.data.target,
-            **attributes(problem, "classes", "positive_class", "n_samples", "n_features", *Terms.names()),
             **attributes(solution, "status", "objective", "lower_bound", "gap", "nodes", "seconds"),
             "screening": None if solution.screening is None else screening_document(solution.screening),
             "refit_gamma": self.estimate.gamma,
             "features": chosen_features(self.table),
+            "leaks": self.table.leaks,
             "intercept": self.estimate.intercept,
             "copies": [problem.names(group) for group in problem.copies_of(solution.support)],
             "selection": {"coefficients": solution.coef[solution.support], "intercept": solution.intercept},

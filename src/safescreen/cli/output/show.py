@@ -100,9 +100,9 @@ def screening_line(screening: ss.Screening, seconds: bool = True) -> str:
     """What screening proves before any search."""
     started = f"Screened in {screening.seconds:.2f} s" if seconds else "Screened"
     return (
-        f"{started}: [green]{len(screening.excluded)} out[/green], "
-        f"[cyan]{len(screening.included)} in[/cyan], {len(screening.undecided)} undecided "
-        f"({screening.percent:.1f} % decided)"
+        f"{started}: [green]{len(screening.excluded):,} out[/green], "
+        f"[cyan]{len(screening.included):,} in[/cyan], {len(screening.undecided):,} undecided "
+        f"({screening.share})"
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.special import expit, logit
 from scipy.stats import binomtest, norm, rankdata
 
@@ -17,8 +18,11 @@ from safescreen.problem.labels import is_against_rest
 from safescreen.problem.validation import check_matrix
 from safescreen.search.solution import Solution
 
-_SMALLEST_GROUP = 15  # samples
-_MOST_GROUPS = 10
+_COMPARED = 64
+"""Features that are looked at to find out whether held-out samples are training samples."""
+
+_DISTINCT = 0.9
+"""Share of the training samples that must differ from one another for that."""
 
 
 class Model(NamedTuple):
@@ -94,12 +98,7 @@ class HeldOut:
 
     def calibration(self) -> list[Group]:
         """Samples in groups of similar prediction, as equal in size as ties allow."""
-        count = int(np.clip(self.log_odds.size // _SMALLEST_GROUP, 1, _MOST_GROUPS))
-        order = np.argsort(self.log_odds, kind="stable")
-        score = self.log_odds[order]
-        cuts = [round(i * score.size / count) for i in range(1, count)]
-        cuts = sorted({int(np.searchsorted(score, score[cut], side="left")) for cut in cuts} - {0})
-        return [self._group(members) for members in np.split(order, cuts)]
+        return [self._group(members) for members in prediction.similar_groups(self.log_odds)]
 
     def _group(self, members: IndexArray) -> Group:
         true = int(self.positive[members].sum())
@@ -117,6 +116,32 @@ def evaluated(solution: Solution, model: Model, test: Any) -> HeldOut:
     log_odds = prediction.linear_predictor(X, model.coef, model.intercept)
     base_rate = float(problem.weights[problem.y > 0.0].sum())
     return HeldOut(log_odds, _positive(solution, test[1], X.shape[0]), base_rate)
+
+
+def seen_before(solution: Solution, test: Any) -> int:
+    """How many held-out samples are training samples, too: equal in the chosen features, in a few others and in class.
+
+    None are found where training samples are too much alike for that to mean anything.
+    """
+    problem = solution.problem
+    some = np.linspace(0, problem.n_features - 1, min(problem.n_features, _COMPARED)).astype(np.int64)
+    columns = np.union1d(some, solution.support)
+    X = _matched(solution, test[0])[:, columns]
+    X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    scaled = (X - problem.design.means[columns]) / problem.design.scales[columns] if problem.standardize else X
+    scaled = np.where(problem.design.constant[columns], 0.0, scaled)
+    known = set(_keys(problem.design.columns(columns), problem.y > 0.0))
+    if len(known) < _DISTINCT * problem.n_samples:
+        return 0
+    return sum(key in known for key in _keys(scaled, _positive(solution, test[1], X.shape[0])))
+
+
+def _keys(block: FloatArray, positive: BoolArray) -> list[bytes]:
+    """Samples as bytes, which are equal where the samples are."""
+    rows = np.zeros((positive.size, block.shape[1] + 1))
+    rows[:, :-1] += block  # onto zeros, so that none of them is negative
+    rows[:, -1] = positive
+    return [row.tobytes() for row in rows]
 
 
 def _matched(solution: Solution, X: Any) -> Any:

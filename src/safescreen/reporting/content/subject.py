@@ -15,7 +15,7 @@ from safescreen.estimation import estimate as estimated
 from safescreen.estimators import L0LogisticRegression
 from safescreen.path import L0Path
 from safescreen.problem import Problem
-from safescreen.reporting.content.held_out import HeldOut, Model, evaluated
+from safescreen.reporting.content.held_out import HeldOut, Model, evaluated, seen_before
 from safescreen.search.solution import Solution
 from safescreen.summary import Table, table_of
 
@@ -31,6 +31,9 @@ class Subject:
     scores: tuple[HeldOut, ...] = ()  # of all solutions; empty without held-out data
     proof: str | os.PathLike[str] | None = None  # a file
     estimate: Estimate | None = None  # of the model described in detail, where it has been made
+    seen: int = 0  # held-out samples that are training samples, too
+    notes: tuple[str, ...] = ()  # what was done to the data, in sentences
+    check: str | None = None  # the command that checks the proof
 
     @property
     def problem(self) -> Problem:
@@ -87,7 +90,7 @@ def subject_of(
         )
     subject = _without_extras(result, estimate)
     scores = () if test is None else tuple(evaluated(*pair, test) for pair in subject.pairs)
-    return replace(subject, scores=scores, proof=proof)
+    return replace(subject, scores=scores, proof=proof, seen=0 if test is None else seen_before(subject.solution, test))
 
 
 def _without_extras(result: Any, estimate: Estimate | None) -> Subject:

@@ -23,13 +23,16 @@ from safescreen.reporting.content import sentences
 from safescreen.reporting.content.subject import Subject
 
 _LIBRARIES = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn, "numba": numba}
+_LONGEST_NOTE = 600  # characters
 _SAME = 1e-9  # relative difference of objectives that rounding explains
 
 
 def section(subject: Subject) -> str:
-    """The proof, and the details."""
+    """What was done to the data, the proof, and the details."""
+    told = "".join(f"<li>{escaped(shortened(note, _LONGEST_NOTE))}</li>" for note in subject.notes)
+    data = html.section("data", "What was done to the data", f"<ul>{told}</ul>") if told else ""
     proof = html.section("proof", "The proof", _proof(subject))
-    return html.joined((proof, html.section("details", "Details", _details(subject))))
+    return html.joined((data, proof, html.section("details", "Details", _details(subject))))
 
 
 def _proof(subject: Subject) -> str:
@@ -49,9 +52,16 @@ def _proof(subject: Subject) -> str:
         size=f"{len(content):,}",
         fingerprints=html.fact_table(checksums, "fingerprints"),
         claims=html.fact_table(claims, "claims"),
-        file=escaped(shlex.quote(file.name)),
+        how=_how_to_check(subject.check, file),
         literal=escaped(repr(file.name)),
     )
+
+
+def _how_to_check(command: str | None, file: Path) -> str:
+    """The command, where it is known which; otherwise what it looks like."""
+    lead = "To check it:" if command else "To check it, with the file of the data and the name of its label column:"
+    command = command or f"safescreen verify {shlex.quote(file.name)} data.csv --target label"
+    return f"{html.paragraph(lead)}\n<pre><code>{escaped(command)}</code></pre>"
 
 
 def _header(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -21,7 +21,10 @@ def section(subject: Subject) -> str:
     if score is None:
         return ""
     size, positive = score.positive.size, score.positive.sum()
-    intro = f"{counted(size, 'sample')} that the model has not seen, {positive:,} of them {label}."
+    intro = f"{counted(size, 'sample')} given as held-out data, {positive:,} of them {label}."
+    if subject.seen:
+        which = "All" if subject.seen == size else f"{subject.seen:,}"
+        intro += f" {which} of them are training data, too, so that these scores flatter the model."
     if math.isnan(score.auc):
         intro += " With one class only there is no ROC curve."
     if subject.place is not None:
