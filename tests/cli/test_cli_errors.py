@@ -173,7 +173,12 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
     "JSON": (text('{"a": 1}'), [*FIT, "--k", "1"], "is JSON: save it as CSV"),
     "web page": (text("<!DOCTYPE html><html>"), [*FIT, "--k", "1"], "is a web page"),
     "Excel": (raw(b"PK\x03\x04" + bytes(50), "data.xlsx"), ["fit", "data.xlsx", "--k", "1"], "no NumPy archive"),
-    "not UTF-8": (raw("a,label\n1,café\n2,the\n".encode("latin-1")), [*FIT, "--k", "1"], "not UTF-8", "0xe9"),
+    "not UTF-8": (raw(b"a,label\n1,caf\x81\n2,the\n"), [*FIT, "--k", "1"], "not UTF-8", "0x81", "--encoding"),
+    "not ASCII": (raw(b"a,label\n1,caf\xe9\n2,the\n"), [*FIT, "--encoding", "ascii"], "not ASCII", "0xe9"),
+    "no encoding": (numbers, [*FIT, "--encoding", "utf-9"], "--encoding is 'utf-9', but must be one that Python knows"),
+    "no delimiter": (numbers, [*FIT, "--delimiter", "ab"], "--delimiter is 'ab', but must be a character"),
+    "no decimal point": (numbers, [*FIT, "--decimal", "x"], "--decimal is 'x', but must be '.' or ','"),
+    "one character twice": (numbers, [*FIT, "--decimal", ",", "--delimiter", ","], "are both ','", "different"),
     "ragged rows": (
         text("a,b,label\n1,2,0\n1,2\n3,4,1\n"),
         [*FIT, "--k", "1"],

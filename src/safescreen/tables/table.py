@@ -36,6 +36,8 @@ class Table:
     arrays: dict[str, AnyArray] = field(default_factory=dict)  # one entry per row each, such as labels ``y``
     first_index: int | None = None  # of a format that numbers its columns, so that a file need not reach the last one
     notes: tuple[str, ...] = ()  # what a user should know about the reading
+    row_names: Texts | None = None  # a first column without a name
+    places: Callable[[Sequence[int]], list[str]] = lambda rows: [f"row {i + 1:,}" for i in rows]  # where rows stand
 
     def __post_init__(self) -> None:
         twice = [name for name, times in Counter(self.names).items() if times > 1]
