@@ -22,13 +22,13 @@ def suggestion(wanted: str, names: Iterable[str]) -> str:
     """What was probably meant, as a question; what there is if nothing is like it."""
     import difflib
 
-    known = list(dict.fromkeys(names))
-    folded = [(difflib.SequenceMatcher(None, name.casefold(), wanted.casefold()).ratio(), name) for name in known]
-    best = max((likeness for likeness, _ in folded), default=0.0)
-    if best < _ALIKE:
-        return f"there are {listed(known, 8)}." if known else "there is none."
-    close = [name for likeness, name in sorted(folded, key=lambda pair: -pair[0]) if likeness >= best - _AS_ALIKE]
-    return f"did you mean {' or '.join(repr(name) for name in close[:3])}?"
+    known = {name.casefold(): name for name in reversed(list(names))}
+    close = difflib.get_close_matches(wanted.casefold(), known, n=3, cutoff=_ALIKE)
+    if not close:
+        return f"there are {listed(list(reversed(known.values())), 8)}." if known else "there is none."
+    likeness = [difflib.SequenceMatcher(None, name, wanted.casefold()).ratio() for name in close]
+    meant = [known[name] for name, ratio in zip(close, likeness, strict=True) if ratio >= likeness[0] - _AS_ALIKE]
+    return f"did you mean {' or '.join(map(repr, meant))}?"
 
 
 def listed(items: Sequence[str], limit: int = 5) -> str:

@@ -16,7 +16,7 @@ from scipy import sparse
 from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from safescreen.tables.layout import Form
 from safescreen.tables.table import Table, columns_with, missing, quoted_columns
-from safescreen.text import count, listed, nearest
+from safescreen.text import count, listed, suggestion
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,8 @@ class Encoding:
         absent = list(dict.fromkeys(source.column for source in self.inputs if source.column not in places))
         if absent:
             raise ValueError(
-                f"{table.source} lacks {count(len(absent), 'column')} that the model needs, {listed(absent)}; the "
-                f"nearest to {absent[0]!r} is {nearest(absent[0], table.names)!r}."
+                f"{table.source} lacks {count(len(absent), 'column')} that the model needs, {listed(absent)}: "
+                f"{suggestion(absent[0], table.names)}"
             )
         return np.array([places[source.column] for source in self.inputs], dtype=np.int64)
 
