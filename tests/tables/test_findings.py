@@ -136,3 +136,21 @@ def test_columns_without_names(tmp_path):
 def test_nothing_left(tmp_path):
     with pytest.raises(ValueError, match="no column is left"):
         found(tmp_path / "data.csv", "when", "nothing", "label")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("{},5", r"not numbers in column 'a' \('0,5' in line 2.*read decimal commas with --decimal ','"),
+        ("{} mg", "30 different texts in column 'a', too many"),
+        ("$ {}", "30 different texts in column 'a', too many"),
+        ("<{}.5", "30 different texts in column 'a', too many"),
+    ],
+)
+def test_quantities_are_no_ids(tmp_path, value, words):
+    rows = "".join(f'"{value.format(i)}",{i},{i % 2}\n' for i in range(30))
+    (tmp_path / "data.csv").write_text("a,b,label\n" + rows)
+    with pytest.raises(ValueError, match=words):
+        prepare(read_table(str(tmp_path / "data.csv"), labels=("label",)), Reading(target="label"))
+    read = read_table(str(tmp_path / "data.csv"), decimal=",")
+    assert (0 in read.texts) is ("," not in value)

@@ -64,7 +64,7 @@ def read_table(path: str, *, labels: Collection[str] = (), first_index: int | No
         return read_excel(source, said, labels)
     if kind == "svmlight":
         return read_svmlight(source, first_index)
-    return read_archive(source) if kind == "npz" else read_arrow(source, kind, labels)
+    return read_archive(source) if kind == "npz" else read_arrow(source, kind, labels, said.decimal or ".")
 
 
 def column_names(path: str) -> list[str]:

@@ -15,7 +15,7 @@ from safescreen.tables.table import Table, spread
 _INDEX_COLUMN = re.compile(r"__index_level_\d+__")  # what pandas calls the index it stores
 
 
-def read_arrow(source: Source, kind: str, labels: Collection[str] = ()) -> Table:
+def read_arrow(source: Source, kind: str, labels: Collection[str] = (), decimal: str = ".") -> Table:
     """Read a file of kind ``"parquet"`` or ``"arrow"``, which includes Feather; `labels` stay text if they are."""
     try:
         import pyarrow as pa
@@ -42,7 +42,7 @@ def read_arrow(source: Source, kind: str, labels: Collection[str] = ()) -> Table
     numbers = table.select(np.flatnonzero(numeric).tolist()).to_pandas(ignore_metadata=True)
     matrix = spread(numbers.to_numpy(np.float64, copy=True), textual)
     kept = kept_columns(labels, table.column_names, table.num_columns)
-    texts = sorted_out(matrix, {j: table.column(j).to_pylist() for j in textual}, kept)
+    texts = sorted_out(matrix, {j: table.column(j).to_pylist() for j in textual}, kept, decimal)
     return Table(source.name, table.column_names, True, matrix, texts)
 
 

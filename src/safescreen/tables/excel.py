@@ -33,7 +33,7 @@ def read_excel(source: Source, form: Form, labels: Collection[str] = ()) -> Tabl
     body, numbers = full[header:], [i for i, _ in cells[header:]]
     matrix = np.full((len(body), width), np.nan)
     columns = {j: [row[j] for row in body] for j in range(width)}
-    texts = sorted_out(matrix, columns, kept_columns(labels, names, width))
+    texts = sorted_out(matrix, columns, kept_columns(labels, names, width), form.decimal or ".")
     table = named_table(source.name, names, matrix, texts)
     return replace(table, notes=(*notes, *table.notes), places=lambda rows: [f"row {numbers[i]:,}" for i in rows])
 

@@ -22,6 +22,8 @@ _MOSTLY = 0.5  # the share of numbers from which on the other texts of a column 
 _SHOWN = 3  # mistakes of a column that are shown
 _DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ]\d{1,2}:\d{2}.*)?")
 
+_QUANTITY = re.compile(r"[-+<>≤≥~$€£ ]*\d[\d.,' ]*\s*(%|[€£$]|[^\W\d]{1,3})?")  # a number in other words: 5 %, < 3, $4
+
 
 class UnusableError(ValueError):
     """A file that cannot be used as it is; `words` are the options with which it can, if there are any."""
@@ -84,23 +86,32 @@ def _error(table: Table, used: Sequence[int], findings: Sequence[_Finding]) -> U
 
 def _kind(table: Table, j: int) -> str:
     """What a column of text holds: nothing, numbers but for a few texts, dates, ids, too many texts, or categories."""
-    present = [value for value in table.texts[j].tolist() if value is not None]
+    present = _present(table, j)
     different = set(present)
     if not different:
         return "nothing"
     if all(_DATE.fullmatch(value) for value in different):
         return "dates"
-    if sum(parsed_number(value) is not None for value in present) >= _MOSTLY * len(present):
+    numeric = {value for value in different if parsed_number(value) is not None or _with_comma(value)}
+    if sum(value in numeric for value in present) >= _MOSTLY * len(present):
         return "numbers" if len(different) > 2 else "categories"
-    if len(different) == table.n_rows > _MANY:
+    if len(different) == table.n_rows > _MANY and not all(_QUANTITY.fullmatch(value) for value in different):
         return "id"
     return "texts" if len(different) > max(_MANY, len(present) // 2) else "categories"
+
+
+def _present(table: Table, j: int) -> list[str]:
+    return [value for value in table.texts[j].tolist() if value is not None]
+
+
+def _with_comma(value: str) -> bool:
+    return parsed_number(value) is None and parsed_number(value, ",") is not None
 
 
 def _about_texts(table: Table, reading: Reading, kinds: dict[int, str]) -> list[_Finding]:
     """Columns of text that cannot be features, or not without being told how."""
     findings = []
-    different = {j: len({*table.texts[j].tolist()} - {None}) for j in kinds}
+    different = {j: len(set(_present(table, j))) for j in kinds}
     by_kind: dict[str, list[int]] = {}
     for j, kind in kinds.items():
         if not (reading.one_hot and kind in ("numbers", "dates") and different[j] <= _MANY):
@@ -108,7 +119,8 @@ def _about_texts(table: Table, reading: Reading, kinds: dict[int, str]) -> list[
     for j in by_kind.get("numbers", []):
         coded = different[j] <= min(_MANY, table.n_rows // 2)
         categories = "take all as categories with --one-hot, " if coded else ""
-        advice = f"correct them, {categories}or leave the column out with --exclude {table.names[j]!r}"
+        commas = "read decimal commas with --decimal ',', " if any(map(_with_comma, _present(table, j))) else ""
+        advice = f"correct them, {commas}{categories}or leave the column out with --exclude {table.names[j]!r}"
         findings.append(_Finding(_mistakes(table, j), advice, *(((), ["--one-hot"]) if coded else ([j],))))
     if dates := by_kind.get("dates"):
         advice = f"turn them into numbers, or leave them out with --exclude {_joined(table, dates)}"
