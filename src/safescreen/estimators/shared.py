@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import validate_data
 
 from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from safescreen.defaults import default_budget
+from safescreen.estimators.checking import checked
 from safescreen.estimators.labels import two_labels
 from safescreen.problem import Problem
 from safescreen.problem.terms import Terms
@@ -20,7 +20,7 @@ from safescreen.problem.validation import check_selection, check_weights
 
 def make_problem(estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> Problem:
     """Check the data as scikit-learn does, and state the estimator's problem for them."""
-    X, y = validate_data(estimator, X, y, accept_sparse="csc", dtype="numeric")
+    X, y = checked(estimator, X, y, accept_sparse="csc")
     weights = check_weights(sample_weight, X.shape[0])
     check_binary(y, weights, estimator.positive_class)
     if estimator.class_weight is not None:
