@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+_ALIKE = 0.6  # the share of common letters from which on one name may be meant by another
+_AS_ALIKE = 0.05  # how much less a name may be alike to be a candidate, too
+
 
 def nearest(wanted: str, names: Iterable[str], cutoff: float = 0.0) -> str:
     """The name most like the one a user typed, empty if none is; case matters less than letters."""
@@ -13,6 +16,19 @@ def nearest(wanted: str, names: Iterable[str], cutoff: float = 0.0) -> str:
     folded = [name.casefold() for name in known]
     best = difflib.get_close_matches(wanted.casefold(), folded, n=1, cutoff=cutoff)
     return known[folded.index(best[0])] if best else ""
+
+
+def suggestion(wanted: str, names: Iterable[str]) -> str:
+    """What was probably meant, as a question; what there is if nothing is like it."""
+    import difflib
+
+    known = {name.casefold(): name for name in reversed(list(names))}
+    close = difflib.get_close_matches(wanted.casefold(), known, n=3, cutoff=_ALIKE)
+    if not close:
+        return f"there are {listed(list(reversed(known.values())), 8)}." if known else "there is none."
+    likeness = [difflib.SequenceMatcher(None, name, wanted.casefold()).ratio() for name in close]
+    meant = [known[name] for name, ratio in zip(close, likeness, strict=True) if ratio >= likeness[0] - _AS_ALIKE]
+    return f"did you mean {' or '.join(map(repr, meant))}?"
 
 
 def listed(items: Sequence[str], limit: int = 5) -> str:

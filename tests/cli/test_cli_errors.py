@@ -173,7 +173,12 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
     "JSON": (text('{"a": 1}'), [*FIT, "--k", "1"], "is JSON: save it as CSV"),
     "web page": (text("<!DOCTYPE html><html>"), [*FIT, "--k", "1"], "is a web page"),
     "Excel": (raw(b"PK\x03\x04" + bytes(50), "data.xlsx"), ["fit", "data.xlsx", "--k", "1"], "no NumPy archive"),
-    "not UTF-8": (raw("a,label\n1,café\n2,the\n".encode("latin-1")), [*FIT, "--k", "1"], "not UTF-8", "0xe9"),
+    "not UTF-8": (raw(b"a,label\n1,caf\x81\n2,the\n"), [*FIT, "--k", "1"], "not UTF-8", "0x81", "--encoding"),
+    "not ASCII": (raw(b"a,label\n1,caf\xe9\n2,the\n"), [*FIT, "--encoding", "ascii"], "not ASCII", "0xe9"),
+    "no encoding": (numbers, [*FIT, "--encoding", "utf-9"], "--encoding is 'utf-9', but must be one that Python knows"),
+    "no delimiter": (numbers, [*FIT, "--delimiter", "ab"], "--delimiter is 'ab', but must be a character"),
+    "no decimal point": (numbers, [*FIT, "--decimal", "x"], "--decimal is 'x', but must be '.' or ','"),
+    "one character twice": (numbers, [*FIT, "--decimal", ",", "--delimiter", ","], "are both ','", "different"),
     "ragged rows": (
         text("a,b,label\n1,2,0\n1,2\n3,4,1\n"),
         [*FIT, "--k", "1"],
@@ -250,14 +255,14 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
     "text column": (
         text(GOOD),
         [*FIT, "--k", "1"],
-        "text in column 'colour' (such as 'blue')",
+        "text in column 'colour' (such as 'blue' in line 2)",
         "--one-hot",
         "--exclude 'colour'",
     ),
     "too many categories": (
-        text("id,n,label\n" + "".join(f"p{i},{i},{i % 2}\n" for i in range(40))),
+        text("id,n,label\n" + "".join(f"p{i % 39},{i},{i % 2}\n" for i in range(40))),
         [*FIT, "--k", "1", "--one-hot"],
-        "40 different texts in column 'id', too many",
+        "39 different texts in column 'id', too many",
     ),
     "infinity": (text("a,label\ninf,0\n2,1\n"), [*FIT, "--k", "1"], "infinite or far too large numbers in column 'a'"),
     "huge integer": (text(f"a,label\n{'9' * 400},0\n2,1\n"), [*FIT, "--k", "1"], "far too large numbers in column 'a'"),
@@ -269,7 +274,20 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
         [*FIT, "--k", "1", "--weights", "w"],
         "that column has the negative value -3",
     ),
-    "weights of text": (text(GOOD), [*FIT, "--k", "1", "--weights", "colour"], "that column holds text"),
+    "weights of text": (
+        text(GOOD),
+        [*FIT, "--k", "1", "--weights", "colour"],
+        "that column holds text (such as 'blue' in line 2)",
+    ),
+    "transposed": (
+        text("gene,s1,s2,s3\na,1,2,3\nlabel,0,1,0\n"),
+        [*FIT, "--k", "1"],
+        "no such column: is the file transposed, with a row 'label' where each row has to be a sample?",
+    ),
+    "transposed without a name": (text(",s1,s2\na,1,2\nlabel,0,1\n"), FIT, "is the file transposed"),
+    "nothing like it": (numbers, ["fit", "data.csv", "-t", "outcome"], "no such column: there are 'a', 'b', 'label'."),
+    "an option unlike all": (numbers, [*FIT, "--zzz"], "has no option --zzz: safescreen fit --help shows all"),
+    "a command unlike all": (numbers, ["zzz"], "no command 'zzz': there are 'demo', 'fit'"),
     "weights zero": (text("a,w,label\n1,0,0\n2,0,1\n"), [*FIT, "--k", "1", "--weights", "w"], "zero for all samples"),
     "weights are the target": (numbers, [*FIT, "--k", "1", "--weights", "label"], "are both 'label'"),
     # outputs
@@ -315,7 +333,7 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
     "new data with text": (
         model_and("new.csv", "a,b\n1,red\n"),
         ["predict", "model.json", "new.csv"],
-        "text where the model needs numbers, in column 'b' (such as 'red')",
+        "text where the model needs numbers, in column 'b' (such as 'red' in line 2)",
     ),
     "new data with gaps": (
         model_and("new.csv", "a,b\n1,\n2,3\n"),

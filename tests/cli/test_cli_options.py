@@ -140,6 +140,7 @@ def test_what_cross_validation_is_not_told_the_estimator_decides():
 
 def test_the_words_that_read_a_file_again():
     typed = ["-t", "label", "--exclude", "a,b", "--exclude", "c", "--one-hot", "--no-header"]
+    typed += ["--delimiter", "tab", "--decimal", ",", "--encoding", "cp1252", "--sheet", "2"]
     got = []
 
     @expand
@@ -148,7 +149,8 @@ def test_the_words_that_read_a_file_again():
 
     run(command, "my data.csv", *typed)
     run(command, *got[0].repeated())
-    assert got[0] == got[1] == DataOptions("my data.csv", "label", ["a,b", "c"], one_hot=True, header=False)
+    form = {"header": False, "delimiter": "tab", "decimal": ",", "encoding": "cp1252", "sheet": "2"}
+    assert got[0] == got[1] == DataOptions("my data.csv", "label", ["a,b", "c"], one_hot=True, **form)
 
 
 def test_files_to_be_written():

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from safescreen.status import Status
-from safescreen.text import nearest
+from safescreen.text import suggestion
 
 LIMIT_HIT = 1
 """Exit status when a limit was hit before the requested gap, or a proof does not hold."""
@@ -56,7 +56,7 @@ class SentenceGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command, or the one most like what was typed."""
         if args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"There is no command {args[0]!r}: did you mean {nearest(args[0], self.commands)!r}?")
+            ctx.fail(f"There is no command {args[0]!r}: {suggestion(args[0], self.commands)}")
         return super().resolve_command(ctx, args)
 
     def _about_argument(self, error: Exception) -> str:
@@ -106,7 +106,10 @@ def _about_usage(error: Any) -> str:
         parameters = context.command.params
         known = [name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)]
         wanted, options = error.option_name, [name for name in known if name.startswith("-")]
-        return f"{context.command_path} has no option {wanted}: did you mean {nearest(wanted, options)}?"
+        hint = suggestion(wanted, options).replace("'", "")
+        if hint.startswith("there"):
+            hint = f"{context.command_path} --help shows all."
+        return f"{context.command_path} has no option {wanted}: {hint}"
     typed = _typed_value(error)
     if typed is not None:
         allowed = error.message.removeprefix("Input should be ").partition(", unable")[0].rstrip(".")

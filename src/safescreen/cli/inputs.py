@@ -30,7 +30,7 @@ from safescreen.tables import (
 
 def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> Prepared:
     """Read a file with training data."""
-    table = read_table(path, header=reading.header, labels=reading.labels)
+    table = read_table(path, labels=reading.labels, **reading.form)
     reading = replace(reading, exclude=tuple(split_names(reading.exclude, table.names)))
     both = set(split_names(include, table.names)) & set(reading.exclude)
     if both:
@@ -107,7 +107,7 @@ def _role(data: Prepared, place: int) -> str:
 def read_new(path: str, encoding: Encoding, labels: Sequence[str] = ()) -> Table:
     """A file with new data, read as the training data were."""
     labels = (*labels, *encoding.categorical)
-    return read_table(path, header=encoding.reading.header, labels=labels, first_index=encoding.first_index)
+    return read_table(path, labels=labels, first_index=encoding.first_index, **encoding.reading.form)
 
 
 def load_test(path: str | None, data: Prepared) -> tuple[Any, AnyArray] | None:

@@ -45,7 +45,8 @@ class DataOptions:
         str,
         typer.Argument(
             metavar="DATA",
-            help="CSV, TSV, Parquet, Arrow, Feather, .npz or SVMlight file, also compressed; - is standard input.",
+            help="CSV, TSV, Excel, Parquet, Arrow, Feather, .npz or SVMlight file, also compressed; - is standard "
+            "input.",
         ),
     ]
     target: Annotated[
@@ -74,6 +75,14 @@ class DataOptions:
         bool | None,
         typer.Option("--header/--no-header", help="Whether the first row has names; found out by default."),
     ] = None
+    delimiter: Annotated[
+        str | None, typer.Option(metavar="CHARACTER", help="What separates columns of text, also tab or space.")
+    ] = None
+    decimal: Annotated[str | None, typer.Option(metavar=".|,", help="The decimal point.")] = None
+    encoding: Annotated[str | None, typer.Option(metavar="NAME", help="Encoding of text, as in cp1252.")] = None
+    sheet: Annotated[
+        str | None, typer.Option(metavar="SHEET", help="Sheet of a workbook, by name or index; by default the first.")
+    ] = None
     test: Annotated[str | None, typer.Option(metavar="DATA", help="Held-out data.")] = None
     copies: Annotated[
         str,
@@ -99,7 +108,7 @@ class DataOptions:
     def repeated(self) -> list[str]:
         """The words that make another command read the same file in the same way."""
         valued = {"--target": self.target, "--positive": self.positive, "--weights": self.weights}
-        valued |= {"--impute": self.impute}
+        valued |= {f"--{name}": getattr(self, name) for name in ("impute", "delimiter", "decimal", "encoding", "sheet")}
         words = [word for name, value in valued.items() if value is not None for word in (name, value)]
         words += [word for names in self.exclude or () for word in ("--exclude", names)]
         flags = {"--one-hot": self.one_hot, "--drop-missing": self.drop_missing}

@@ -16,20 +16,20 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.defaults import GAMMA, REFIT_GAMMA
 from safescreen.estimation import Estimate, check_refit_gamma, estimate
 from safescreen.estimators.cautions import warn_of_one_class, warn_of_scales
+from safescreen.estimators.checking import checked
 from safescreen.estimators.copies import groups_of, settle_copies, warn_of_copies
 from safescreen.estimators.labels import adopt_classes, is_second, true_labels
 from safescreen.estimators.readable import Readable
 from safescreen.estimators.selection import Selection
-from safescreen.estimators.shared import make_problem, mask, refuse_misread
+from safescreen.estimators.shared import make_problem, mask
 from safescreen.prediction import linear_predictor, probabilities
 from safescreen.problem.terms import Features
-from safescreen.problem.validation import check_sparse
 from safescreen.search import solve
 from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.solution import Moment, Solution
@@ -258,9 +258,7 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
             Positive where ``classes_[1]`` is predicted.
         """
         check_is_fitted(self)
-        check_sparse(X)
-        refuse_misread(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        X = checked(self, X, accept_sparse="csr", reset=False)
         log_odds = linear_predictor(X, self.coef_[0], float(self.intercept_[0]))
         return log_odds if is_second(self) else -log_odds
 

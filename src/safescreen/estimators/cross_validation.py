@@ -24,10 +24,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import validate_data
 
 from safescreen.defaults import GAMMAS, TOTAL_TIME
 from safescreen.estimators.candidates import CHOSEN, Candidates, make_candidates
+from safescreen.estimators.checking import checked
 from safescreen.estimators.choosing import at_edges, choose, tabulate
 from safescreen.estimators.classifier import SEARCH, EndedEarlyWarning, L0LogisticRegression
 from safescreen.estimators.clock import Clock
@@ -45,9 +45,9 @@ from safescreen.estimators.folds import (
     usual_folds,
 )
 from safescreen.estimators.labels import two_labels
-from safescreen.estimators.shared import check_binary, make_problem, refuse_misread
+from safescreen.estimators.shared import check_binary, make_problem
 from safescreen.problem.terms import Features, Terms
-from safescreen.problem.validation import about, check_features, check_sparse, check_target, check_weights
+from safescreen.problem.validation import about, check_features, check_target, check_weights
 from safescreen.search import Solution, compile_now
 from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.progress import Progress
@@ -312,9 +312,7 @@ gap_, status_, n_iter_, solution_
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None, groups: npt.ArrayLike | None
     ) -> tuple[Job, list[Split]]:
         """Everything the folds need, checked."""
-        check_sparse(X)
-        refuse_misread(X)
-        matrix, labels = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
+        matrix, labels = checked(self, X, y, accept_sparse="csr")
         weights = check_weights(sample_weight, matrix.shape[0])
         check_binary(labels, weights, self.positive_class)
         labels, positive_class = two_labels(labels, weights, self.positive_class)

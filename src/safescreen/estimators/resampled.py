@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from safescreen.arrays import AnyArray, FloatArray
+from safescreen.estimators.checking import checked
 from safescreen.estimators.copies import settle_copies
 from safescreen.estimators.shared import make_problem
 from safescreen.problem import Problem
-from safescreen.problem.validation import check_sparse, check_weights
+from safescreen.problem.validation import check_weights
 from safescreen.search import Settings
 from safescreen.stability import Resampling, Stability, run
 
@@ -78,8 +78,7 @@ def resample(
 def _resampling(estimator: Any, X: Any, y: Any, sample_weight: Any, rel_gap: float) -> Resampling:
     """What to do on each resample; the data are checked here, once, in the words of `fit`."""
     fitted = getattr(estimator, "best_estimator_", estimator)  # of a cross-validation the model it chose
-    check_sparse(X)
-    matrix = validate_data(estimator, X, accept_sparse="csc", dtype="numeric", reset=False)
+    matrix = checked(estimator, X, accept_sparse="csc", reset=False)
     whole = settle_copies(fitted.copies, make_problem(clone(fitted), X, y, sample_weight))
     template = clone(fitted).set_params(
         **_OF_ONE_FIT, copies="allow", include=tuple(whole.include.tolist()), exclude=tuple(whole.exclude.tolist())

@@ -8,34 +8,19 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import validate_data
 
 from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from safescreen.defaults import default_budget
+from safescreen.estimators.checking import checked
 from safescreen.estimators.labels import two_labels
 from safescreen.problem import Problem
 from safescreen.problem.terms import Terms
-from safescreen.problem.validation import check_selection, check_sparse, check_weights
-
-
-def refuse_misread(X: Any) -> None:
-    """Refuse what scikit-learn would read as something else, or in words that do not name the matrix."""
-    if isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
-        raise ValueError(
-            "X is a masked array with masked entries, whose values would count: fill them (X.filled(...)) or leave out "
-            "their rows."
-        )
-    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
-        raise ValueError(f"Complex data not supported: X has dtype {X.dtype}, but real numbers are needed.")
-    if isinstance(X, list | tuple) and len({np.shape(row) for row in X}) > 1:
-        raise ValueError("X is a list of rows of different lengths, but all rows need one number per feature.")
+from safescreen.problem.validation import check_selection, check_weights
 
 
 def make_problem(estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> Problem:
     """Check the data as scikit-learn does, and state the estimator's problem for them."""
-    check_sparse(X)
-    refuse_misread(X)
-    X, y = validate_data(estimator, X, y, accept_sparse="csc", dtype="numeric")
+    X, y = checked(estimator, X, y, accept_sparse="csc")
     weights = check_weights(sample_weight, X.shape[0])
     check_binary(y, weights, estimator.positive_class)
     if estimator.class_weight is not None:

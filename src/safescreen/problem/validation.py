@@ -21,7 +21,7 @@ from safescreen.design.memory import CHUNK_ENTRIES
 from safescreen.problem.frames import Names, frame_to_matrix, is_frame
 from safescreen.problem.labels import Classes, has_label, two_classes
 from safescreen.sparsity import check_parts
-from safescreen.text import nearest
+from safescreen.text import suggestion
 
 Error = TypeVar("Error", bound=Exception)
 
@@ -335,7 +335,7 @@ def _named_feature(name: str, item: str, n_features: int, names: Names | None) -
             name, ValueError(f"{name} contains the name {item!r}, but {matches.size} features have it: use an index.")
         )
     complaint = f"{name} contains the unknown name {item!r}, but only feature names are allowed"
-    raise about(name, ValueError(f"{complaint}: did you mean {nearest(item, names)!r}?"))
+    raise about(name, ValueError(f"{complaint}: {suggestion(item, names.tolist())}"))
 
 
 def check_decisions(include: IndexArray, exclude: IndexArray, budget: int | None) -> None:

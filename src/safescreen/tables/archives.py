@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from safescreen.sparsity import check_parts
-from safescreen.tables.source import FORMATS, Source
+from safescreen.tables.source import Source
 from safescreen.tables.table import Table, default_names
 
 _MATRIX_NAMES = ("X", "x", "data", "arr_0")
@@ -42,8 +42,6 @@ def read_archive(source: Source) -> Table:
 
 
 def _find_matrix(source: Source, arrays: dict[str, Any]) -> Any:
-    if "[Content_Types]" in arrays or "[Content_Types].xml" in arrays:
-        raise ValueError(f"{source.name} is an Excel workbook: save it as CSV; {FORMATS} can be read.")
     if set(arrays) >= _SPARSE_PARTS and arrays["data"].ndim == 1:
         matrix = _sparse(source, arrays)
     else:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
+from safescreen.tables.fields import kept_columns, sorted_out
 from safescreen.tables.source import Source
-from safescreen.tables.table import Table, Texts, spread
+from safescreen.tables.table import Table, spread
 
 _INDEX_COLUMN = re.compile(r"__index_level_\d+__")  # what pandas calls the index it stores
 
 
-def read_arrow(source: Source, kind: str) -> Table:
-    """Read a file of kind ``"parquet"`` or ``"arrow"``, which includes Feather."""
+def read_arrow(source: Source, kind: str, labels: Collection[str] = (), decimal: str = ".") -> Table:
+    """Read a file of kind ``"parquet"`` or ``"arrow"``, which includes Feather; `labels` stay text if they are."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -35,10 +37,12 @@ def read_arrow(source: Source, kind: str) -> Table:
         reason = " ".join(str(error).split()).partition(". ")[0].rstrip(".")
         raise ValueError(f"{source.name} is truncated or damaged ({reason}).") from None
     table = table.select([j for j, name in enumerate(table.column_names) if not _INDEX_COLUMN.fullmatch(name)])
-    textual = [j for j, column in enumerate(table.schema) if not _is_numeric(column.type)]
-    texts = {j: _texts(table.column(j)) for j in textual}
-    numbers = table.select([j for j in range(table.num_columns) if j not in texts]).to_pandas(ignore_metadata=True)
+    numeric = [_is_numeric(column.type) for column in table.schema]
+    textual = np.flatnonzero(~np.array(numeric, dtype=np.bool_)).tolist()
+    numbers = table.select(np.flatnonzero(numeric).tolist()).to_pandas(ignore_metadata=True)
     matrix = spread(numbers.to_numpy(np.float64, copy=True), textual)
+    kept = kept_columns(labels, table.column_names, table.num_columns)
+    texts = sorted_out(matrix, {j: table.column(j).to_pylist() for j in textual}, kept, decimal)
     return Table(source.name, table.column_names, True, matrix, texts)
 
 
@@ -47,7 +51,3 @@ def _is_numeric(kind: Any) -> bool:
 
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     return any(test(kind) for test in tests)
-
-
-def _texts(column: Any) -> Texts:
-    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)

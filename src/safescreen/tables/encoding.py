@@ -7,20 +7,21 @@ What happened to the training data (which columns were used, what filled the gap
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
+from safescreen.tables.layout import Form
 from safescreen.tables.table import Table, columns_with, missing, quoted_columns
-from safescreen.text import count, listed, nearest
+from safescreen.text import count, listed, suggestion
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What the user says about a file; columns are given by name or index."""
+class Reading(Form):
+    """What the user says about a file and its columns, which are given by name or index."""
 
     target: str | None = None  # the labels; archives and SVMlight files have labels of their own
     weights: str | None = None  # sample weights
@@ -29,15 +30,20 @@ class Reading:
     one_hot: bool = False  # columns of text become one indicator per category, or one in all if there are two
     drop_missing: bool = False  # rows with missing values are left out
     positive: str | None = None  # the label that is modelled; by default the larger of two
-    header: bool | None = None  # whether a text file's first row has names, None to find out
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.impute not in (None, "median"):
             raise ValueError(f"--impute is {self.impute!r}, but must be 'median'.")
 
     @property
+    def form(self) -> dict[str, Any]:
+        """How the file is written."""
+        return {part.name: getattr(self, part.name) for part in fields(Form)}
+
+    @property
     def labels(self) -> tuple[str, ...]:
-        """Columns of a text file that are no quantities."""
+        """Columns of text that are no quantities."""
         return () if self.target is None else (self.target,)
 
 
@@ -151,8 +157,8 @@ class Encoding:
         absent = list(dict.fromkeys(source.column for source in self.inputs if source.column not in places))
         if absent:
             raise ValueError(
-                f"{table.source} lacks {count(len(absent), 'column')} that the model needs, {listed(absent)}; the "
-                f"nearest to {absent[0]!r} is {nearest(absent[0], table.names)!r}."
+                f"{table.source} lacks {count(len(absent), 'column')} that the model needs, {listed(absent)}: "
+                f"{suggestion(absent[0], table.names)}"
             )
         return np.array([places[source.column] for source in self.inputs], dtype=np.int64)
 

@@ -13,12 +13,12 @@ from scipy import sparse
 from safescreen.arrays import AnyArray, BoolArray, FloatArray
 from safescreen.tables.encoding import Encoding, Input, Reading
 from safescreen.tables.filling import Gaps, medians, most_frequent
+from safescreen.tables.findings import id_columns, refuse_unusable
 from safescreen.tables.layout import parsed_number
-from safescreen.tables.table import LABELS, Table, Texts, columns_with, default_names, missing, quoted_columns, whole
-from safescreen.text import count, listed, nearest
+from safescreen.tables.table import LABELS, Table, Texts, default_names, missing, quoted_columns, whole
+from safescreen.text import count, listed, suggestion
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
-_MANY = 20  # categories of which a column may always have so many
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,19 @@ def prepare(table: Table, reading: Reading) -> Prepared:
             f"{table.source} has {count(table.n_columns, 'column')}, but a target and at least one feature are needed "
             "(fields are separated by commas, semicolons or tabs)."
         )
-    inputs, categories = _make_inputs(table, reading, used)
+    ids = id_columns(table, used)
+    if 0 < len(ids) < len(used):
+        used = [j for j in used if j not in ids]
+        left_out = (table.names[j] if table.named else str(j) for j in ids)
+        reading = replace(reading, exclude=(*reading.exclude, *left_out))
+    refuse_unusable(table, reading, used, labels, weights)
+    inputs, categories = _make_inputs(table, used)
     names = [source.name for source in inputs]
     unknown = [name for name in unwanted if name not in names]
     if unknown:
         raise ValueError(
-            f"--exclude contains {unknown[0]!r}, but {table.source} has no such column: did you mean "
-            f"{nearest(unknown[0], [*names, *table.names])!r}?"
+            f"--exclude contains {unknown[0]!r}, but {table.source} has no such column: "
+            f"{suggestion(unknown[0], [*names, *table.names])}"
         )
     encoding = Encoding(
         inputs=tuple(source for source in inputs if source.name not in unwanted),
@@ -103,7 +109,8 @@ def prepare(table: Table, reading: Reading) -> Prepared:
     )
     if len(set(encoding.names)) < len(encoding.inputs):
         raise ValueError(f"{table.source} has two columns that --one-hot would give the same name: rename one of them.")
-    return _without_gaps(table, encoding, labels, weights)
+    data = _without_gaps(table, encoding, labels, weights)
+    return replace(data, notes=(*data.notes, *_note_of_ids(table, ids)))
 
 
 def prepare_test(table: Table, encoding: Encoding) -> tuple[Any, AnyArray]:
@@ -132,10 +139,7 @@ def _label_called(text: str, labels: Sequence[Any]) -> Any:
         if text == str(label) or (number is not None and not isinstance(label, str) and label == number):
             return label
     known = [str(label) for label in labels]
-    raise ValueError(
-        f"--positive is {text!r}, but must be one of the labels {listed(known, 8)}: did you mean "
-        f"{nearest(text, known)!r}?"
-    )
+    raise ValueError(f"--positive is {text!r}, but must be one of the labels: {suggestion(text, known)}")
 
 
 def _find_labels(table: Table, reading: Reading) -> tuple[AnyArray, int | None]:
@@ -162,7 +166,10 @@ def _find_weights(table: Table, reading: Reading, target: int | None) -> tuple[F
     if place is not None and place == target:
         raise ValueError(f"--weights and --target are both {table.names[place]!r}, but must be two columns.")
     if weights.dtype.kind not in "biuf":
-        raise ValueError(f"--weights is {reading.weights!r}, but that column holds text: numbers >= 0 are needed.")
+        found = "" if place is None else table.instance(place)
+        raise ValueError(
+            f"--weights is {reading.weights!r}, but that column holds text{found}: numbers >= 0 are needed."
+        )
     negative = weights[weights < 0.0]
     if negative.size:
         raise ValueError(
@@ -189,20 +196,13 @@ def _find_excluded(table: Table, reading: Reading, asides: Sequence[int]) -> tup
     return excluded, others
 
 
-def _make_inputs(table: Table, reading: Reading, used: Sequence[int]) -> tuple[list[Input], dict[str, list[str]]]:
+def _make_inputs(table: Table, used: Sequence[int]) -> tuple[list[Input], dict[str, list[str]]]:
     """One feature per column of numbers, and the indicators of each column of text with all its categories."""
-    textual = [j for j in used if j in table.texts]
-    if textual and not reading.one_hot:
-        columns = ",".join(table.names[j] for j in textual[:5])
-        raise ValueError(
-            f"{table.source} has text in {table.example(textual)}: turn categories into numbers with --one-hot, or "
-            f"leave columns out, as in --exclude {columns!r}."
-        )
     inputs: list[Input] = []
     categories: dict[str, list[str]] = {}
     for j in used:
         if j in table.texts:
-            categories[table.names[j]] = found = _categories(table, j)
+            categories[table.names[j]] = found = sorted({*table.texts[j].tolist()} - {None})
             shown = found[1:] if len(found) == 2 else found  # the first of two would say the same again
             inputs += [Input(table.names[j], j, category) for category in shown]
         else:
@@ -210,24 +210,9 @@ def _make_inputs(table: Table, reading: Reading, used: Sequence[int]) -> tuple[l
     return inputs, categories
 
 
-def _categories(table: Table, j: int) -> list[str]:
-    """The different texts of a column, unless there are too many."""
-    name = table.names[j]
-    present = [value for value in table.texts[j].tolist() if value is not None]
-    if not present:
-        raise _without_values(table, [name])
-    categories = sorted(set(present))
-    if len(categories) > max(_MANY, len(present) // 2):
-        raise ValueError(
-            f"{table.source} has {len(categories):,} different texts in column {name!r}, too many to be categories: "
-            f"leave it out with --exclude {name!r}."
-        )
-    return categories
-
-
-def _without_values(table: Table, names: Sequence[str]) -> ValueError:
-    advice = f"leave it out with --exclude {','.join(names[:5])!r}"
-    return ValueError(f"{table.source} has no value at all in {quoted_columns(names)}: {advice}.")
+def _note_of_ids(table: Table, ids: Sequence[int]) -> list[str]:
+    names = [table.names[j] for j in ids]
+    return [f"Left out {quoted_columns(names)}, whose texts are all different, as those of ids are."] if ids else []
 
 
 # --- gaps
@@ -254,7 +239,6 @@ def _without_gaps(table: Table, encoding: Encoding, labels: AnyArray, weights: F
         matrix, labels = matrix[~gone], labels[~gone]
         weights = None if weights is None else weights[~gone]
         gaps = None if gaps is None else gaps.among(~gone)
-    _refuse_infinity(table, encoding, matrix)
     return Prepared(table, matrix, _settled(labels), weights, encoding, tuple(notes), gaps or None)
 
 
@@ -276,9 +260,6 @@ def _settled(labels: AnyArray) -> AnyArray:
 
 def _filled(table: Table, encoding: Encoding, matrix: AnyArray) -> tuple[Encoding, FloatArray, Gaps]:
     """Medians in place of gaps; the encoding keeps those of all columns, since new data may have other gaps."""
-    empty = [encoding.inputs[j].column for j in columns_with(np.isnan, matrix) if np.isnan(matrix[:, j]).all()]
-    if empty:
-        raise _without_values(table, empty)
     categorical = {source.position for source in encoding.inputs if source.category is not None}
     common = {place: most_frequent(table.texts[place]) for place in categorical}
     inputs = tuple(
@@ -287,13 +268,3 @@ def _filled(table: Table, encoding: Encoding, matrix: AnyArray) -> tuple[Encodin
     )
     gaps = Gaps.found(matrix, inputs, table.texts)
     return replace(encoding, inputs=inputs), gaps.fill(np.array(matrix, dtype=np.float64)), gaps
-
-
-def _refuse_infinity(table: Table, encoding: Encoding, matrix: Any) -> None:
-    columns = [] if sparse.issparse(matrix) else columns_with(np.isinf, matrix)
-    if columns:
-        raise ValueError(
-            f"{table.source} has infinite or far too large numbers in "
-            f"{quoted_columns([encoding.inputs[j].column for j in columns])}: correct them, or leave columns out with "
-            "--exclude."
-        )

@@ -8,6 +8,7 @@ import io
 import lzma
 import re
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,12 +17,16 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from safescreen.files import check_readable
+from safescreen.text import listed
 
 STANDARD_INPUT = "-"
-FORMATS = "CSV, TSV, Parquet, Arrow, Feather, .npz and SVMlight files (also compressed by gzip, bzip2 or xz)"
+FORMATS = (
+    "CSV, TSV, Excel, Parquet, Arrow, Feather, .npz and SVMlight files (also compressed by gzip, bzip2, xz or zip)"
+)
 
 _COMPRESSIONS: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ\x00", lzma))
-_TABLES = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"PK\x03\x04": "npz"}
+_TABLES = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
+_ZIP = b"PK\x03\x04"
 _NO_TABLES: dict[str, tuple[bytes, ...]] = {
     "a single NumPy array: save X and y together with numpy.savez": (b"\x93NUMPY",),
     "a Feather file of the old version 1: write it again": (b"FEA1",),
@@ -30,9 +35,10 @@ _NO_TABLES: dict[str, tuple[bytes, ...]] = {
     "a web page or XML: save it as CSV": (b"<!doctype", b"<html", b"<?xml"),
     "an ARFF file: save it as CSV": (b"@relation", b"%"),
 }
+_WORKBOOK = "[Content_Types].xml"
 _SVMLIGHT_SUFFIXES = (".svm", ".svmlight", ".libsvm")
 _SVMLIGHT_LINE = re.compile(r"\s*[-+\w.]+(\s+qid:\d+)?(\s+\d+:[^\s,;]+)+\s*(#.*)?$")
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile)
 _HEAD = 65536
 
 
@@ -54,7 +60,7 @@ class Source:
     def suffix(self) -> str:
         """The last part of the name that says something about the format, in lower case."""
         path = Path(self.path.lower())
-        return (path.with_suffix("") if path.suffix in (".gz", ".bz2", ".xz") else path).suffix
+        return (path.with_suffix("") if path.suffix in (".gz", ".bz2", ".xz", ".zip") else path).suffix
 
     @cached_property
     def head(self) -> bytes:
@@ -69,8 +75,12 @@ class Source:
             start = raw.read(8)
             raw.seek(0)
             opener = next((module for magic, module in _COMPRESSIONS if start.startswith(magic)), None)
+            member = _zipped_table(self.name, raw) if start.startswith(_ZIP) else None
             try:
-                if opener is None:
+                if member is not None:
+                    with zipfile.ZipFile(raw) as archive, archive.open(member) as stream:
+                        yield cast(BinaryIO, stream)
+                elif opener is None:
                     yield raw
                 else:
                     with opener.open(raw, "rb") as stream:
@@ -82,15 +92,42 @@ class Source:
         return Path(self.path).open("rb") if self._content is None else io.BytesIO(self._content)
 
 
-def kind_of(source: Source) -> str:
-    """The format: ``"text"``, ``"svmlight"``, ``"npz"``, ``"parquet"`` or ``"arrow"``, told by content if possible."""
+def _members(stream: BinaryIO) -> list[str]:
+    """The files in a zip archive; none if it is damaged, which its reader will say."""
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            return [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
+    except zipfile.BadZipFile:
+        return []
+    finally:
+        stream.seek(0)
+
+
+def _zipped_table(name: str, stream: BinaryIO) -> str | None:
+    """The only file in a zip archive; None if the archive itself is a format: a workbook or arrays of NumPy."""
+    members = _members(stream)
+    if not members or _WORKBOOK in members or all(member.endswith(".npy") for member in members):
+        return None
+    if len(members) > 1:
+        raise ValueError(f"{name} is an archive of {len(members)} files, {listed(members)}: extract the one you mean.")
+    return members[0]
+
+
+def kind_of(source: Source, encoding: str | None = None) -> str:
+    """The format, told by content if possible: text, svmlight, npz, excel, parquet or arrow.
+
+    A file whose encoding is named may look binary and is text.
+    """
     head = source.head
     if not head.strip():
         raise ValueError(f"{source.name} is empty, but rows with a target and features are needed.")
     kind = next((kind for magic, kind in _TABLES.items() if head.startswith(magic)), None)
     if kind is not None:
         return kind
-    other = _other_kind(source)
+    if head.startswith(_ZIP):
+        with source.open() as stream:
+            return "excel" if _WORKBOOK in _members(stream) else "npz"
+    other = _other_kind(source, encoding)
     if other:
         raise ValueError(f"{source.name} is {other}; {FORMATS} can be read.")
     lines = head.decode("utf-8", errors="replace").splitlines()
@@ -98,14 +135,14 @@ def kind_of(source: Source) -> str:
     return "svmlight" if source.suffix in _SVMLIGHT_SUFFIXES or _SVMLIGHT_LINE.match(first) else "text"
 
 
-def _other_kind(source: Source) -> str:
+def _other_kind(source: Source, encoding: str | None) -> str:
     """What a file is that is no table, where its content tells."""
     head = source.head
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:16].lower()
     for what, magic in _NO_TABLES.items():
         if head.startswith(magic) or start.startswith(magic):
             return what
-    if source.suffix in (".parquet", ".pq", ".feather", ".arrow", ".npz"):
+    if source.suffix in (".parquet", ".pq", ".feather", ".arrow", ".npz", ".xlsx"):
         return f"no {source.suffix} file at all, or it is damaged"
-    binary = b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    binary = encoding is None and b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
     return "a binary file of an unknown kind" if binary else ""

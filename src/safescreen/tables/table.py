@@ -14,7 +14,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from safescreen.arrays import AnyArray, BoolArray, FloatArray
-from safescreen.text import count, listed, nearest
+from safescreen.tables.layout import parsed_number
+from safescreen.text import count, listed, suggestion
 
 Texts = npt.NDArray[np.object_]
 
@@ -36,6 +37,8 @@ class Table:
     arrays: dict[str, AnyArray] = field(default_factory=dict)  # one entry per row each, such as labels ``y``
     first_index: int | None = None  # of a format that numbers its columns, so that a file need not reach the last one
     notes: tuple[str, ...] = ()  # what a user should know about the reading
+    row_names: Texts | None = None  # a first column without a name
+    places: Callable[[Sequence[int]], list[str]] = lambda rows: [f"row {i + 1:,}" for i in rows]  # where rows stand
 
     def __post_init__(self) -> None:
         twice = [name for name, times in Counter(self.names).items() if times > 1]
@@ -75,16 +78,29 @@ class Table:
                 f"{self.n_columns - 1} are allowed, and negative ones count from the end."
             )
         if self.named:
-            absent = f"such column: did you mean {nearest(wanted, self.names)!r}?"
+            absent = f"such column: {self._hint(wanted)}"
         else:
             absent = f"column names: give an index from 0 to {self.n_columns - 1}, or -1 for the last column."
         raise ValueError(f"{option} is {wanted!r}, but {self.source} has no {absent}")
 
+    def _hint(self, wanted: str) -> str:
+        """What may be meant by a column that is not there; perhaps a row, if samples are columns."""
+        rows = self.texts.get(0) if self.row_names is None else self.row_names
+        if rows is not None and wanted in rows.tolist():
+            return f"is the file transposed, with a row {wanted!r} where each row has to be a sample?"
+        return suggestion(wanted, self.names)
+
     def example(self, places: Sequence[int]) -> str:
-        """Columns of text, with one of their texts."""
+        """Columns of text, with an instance."""
         names = list(dict.fromkeys(self.names[place] for place in places))
-        text = next((value for value in self.texts[places[0]].tolist() if value is not None), "")
-        return f"{quoted_columns(names)} (such as {reprlib.repr(text)})"
+        return f"{quoted_columns(names)}{self.instance(places[0])}"
+
+    def instance(self, place: int) -> str:
+        """The first text of a column that is not a number, and where it stands."""
+        texts = self.texts[place].tolist()
+        present = [i for i, text in enumerate(texts) if text is not None]
+        first = next((i for i in present if parsed_number(texts[i]) is None), next(iter(present), None))
+        return "" if first is None else f" (such as {reprlib.repr(texts[first])} in {self.places([first])[0]})"
 
 
 def position(wanted: str, names: Sequence[str], n_columns: int) -> int | None:

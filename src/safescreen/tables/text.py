@@ -2,39 +2,81 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import warnings
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from safescreen.arrays import FloatArray
-from safescreen.tables.layout import MISSING, Layout, find_layout, parsed_number, refuse_ragged, text_lines
+from safescreen.tables.fields import kept_columns, named_table, sorted_out
+from safescreen.tables.layout import (
+    BLANKS,
+    MISSING,
+    DecodingError,
+    Form,
+    Layout,
+    data_rows,
+    find_layout,
+    refuse_ragged,
+    text_lines,
+)
 from safescreen.tables.source import Source
-from safescreen.tables.table import Table, Texts, default_names, position, spread
+from safescreen.tables.table import Table, Texts, spread
 
-_BOOLEANS = {"true": 1.0, "false": 0.0}
+_WINDOWS = "cp1252"
 _EXACT_BY_DEFAULT = (3, 1)  # pandas from then on warns about asking for exact numbers, earlier ones need to be asked
 
 
-def read_text(source: Source, header: bool | None = None, labels: Collection[str] = ()) -> Table:
+def read_text(source: Source, form: Form, labels: Collection[str] = ()) -> Table:
     """Read a delimited text file; `labels` are columns kept as text, since what they mean is not a quantity."""
-    layout = find_layout(source, header)
-    places = (position(column, layout.names or (), layout.n_columns) for column in labels)
-    kept = {place for place in places if place is not None}  # who needs the others will say so
-    frame = _read_frame(source, layout, kept)
+    try:
+        return _read(source, form, labels)
+    except DecodingError:
+        if form.encoding is not None:
+            raise
+        try:
+            table = _read(source, replace(form, encoding=_WINDOWS), labels)
+        except DecodingError:
+            table = None
+        if table is None:
+            raise
+    note = "The file is not UTF-8 and taken to be Windows-1252 (--encoding says otherwise)."
+    return replace(table, notes=(note, *table.notes))
+
+
+def _read(source: Source, form: Form, labels: Collection[str]) -> Table:
+    layout = find_layout(source, form)
+    kept = kept_columns(labels, layout.names, layout.n_columns)
+    frame, layout = _read_frame(source, layout, kept)
     if huge := _huge_integers(frame):
-        frame = _read_frame(source, layout, kept | huge)
-    matrix, texts = _columns(frame, kept)
-    return _named_table(source, layout, matrix, texts)
+        frame, layout = _read_frame(source, layout, kept | huge)
+    matrix, texts = _columns(frame, kept, layout.decimal)
+    table = named_table(source.name, layout.names, matrix, texts)
+    return replace(table, notes=(*layout.notes, *table.notes), places=lambda rows: _lines(source, layout, rows))
 
 
-def _read_frame(source: Source, layout: Layout, textual: set[int]) -> Any:
+def _lines(source: Source, layout: Layout, rows: Sequence[int]) -> list[str]:
+    """The lines of a few rows."""
+    if layout.n_columns == 1:  # whose blank lines are rows
+        return [f"row {i + 1:,}" for i in rows]
+    found = dict(zip(rows, rows, strict=True))
+    for i, (line, _) in enumerate(islice(data_rows(source, layout), max(rows, default=-1) + 1)):
+        if i in found:
+            found[i] = line
+    return [f"line {found[i]:,}" for i in rows]
+
+
+def _read_frame(source: Source, layout: Layout, textual: set[int]) -> tuple[Any, Layout]:
     """All columns, named by their positions: numbers where a column has nothing else, text as it is in the file."""
     import pandas as pd
 
     skip = layout.n_columns > 1  # the only column has a gap where a line is blank
-    first_row = 0 if skip else layout.blank_lines
+    first_row = 0 if skip else layout.skipped
     exact = tuple(map(int, pd.__version__.split(".")[:2])) >= _EXACT_BY_DEFAULT
     with (
         text_lines(source, layout.encoding, newline=None) as lines,  # since pandas misreads some bare carriage returns
@@ -42,9 +84,10 @@ def _read_frame(source: Source, layout: Layout, textual: set[int]) -> Any:
     ):
         try:
             frame = pd.read_csv(
-                lines,
-                sep=layout.delimiter,
-                header=None if layout.names is None else first_row,
+                _rewritten(source, layout) if layout.comments else lines,
+                sep="," if layout.comments else r"\s+" if layout.delimiter == BLANKS else layout.delimiter,
+                decimal=layout.decimal,
+                header=None if layout.names is None or layout.comments else first_row,
                 names=range(layout.n_columns),
                 index_col=False,
                 dtype=dict.fromkeys(textual, str),
@@ -57,16 +100,29 @@ def _read_frame(source: Source, layout: Layout, textual: set[int]) -> Any:
             )
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             reason = str(error).rpartition("C error: ")[2].strip()
-            if "EOF inside string" not in reason:
-                refuse_ragged(source, layout)
+            if "EOF inside string" not in reason and _only_comments(source, layout):
+                return _read_frame(source, layout._replace(comments=True), textual)
             raise ValueError(
                 f"{source.name} cannot be read as delimited text ({reason}): close all quotation marks, and give every "
                 "row the same number of fields."
             ) from None
     last = frame.iloc[:, -1]
-    if last.isna().any() or last.eq("").any():
-        refuse_ragged(source, layout)  # pandas fills up a row that is too short
-    return frame
+    if (last.isna().any() or last.eq("").any()) and _only_comments(source, layout, len(frame)):  # pandas fills rows up
+        return _read_frame(source, layout._replace(comments=True), textual)
+    return frame, layout
+
+
+def _only_comments(source: Source, layout: Layout, n_rows: int = -1) -> bool:
+    """Whether rows have another number of fields because some are comments below the first row."""
+    return refuse_ragged(source, layout) != n_rows and layout.n_columns > 1 and not layout.comments
+
+
+def _rewritten(source: Source, layout: Layout) -> io.StringIO:
+    """The rows without header and comments, which pandas cannot tell from rows that begin with #."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(row for _, row in data_rows(source, layout))
+    text.seek(0)
+    return text
 
 
 def _huge_integers(frame: Any) -> set[int]:
@@ -75,49 +131,8 @@ def _huge_integers(frame: Any) -> set[int]:
     return {j for j in mixed if any(type(value) is int for value in frame[j].tolist())}
 
 
-def _columns(frame: Any, kept: set[int]) -> tuple[FloatArray, dict[int, Texts]]:
+def _columns(frame: Any, kept: set[int], decimal: str) -> tuple[FloatArray, dict[int, Texts]]:
     """Columns of numbers and columns of text."""
     textual = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf" or j in kept]
-    matrix = spread(frame.drop(columns=textual).to_numpy(np.float64, copy=True), textual)
-    texts: dict[int, Texts] = {}
-    for j in textual:
-        fields = [_field(value) for value in frame[j].tolist()]
-        values = None if j in kept else _numbers(fields)
-        if values is None:
-            texts[j] = np.array(fields, dtype=object)
-        else:
-            matrix[:, j] = values
-    return matrix, texts
-
-
-def _field(value: Any) -> str | None:
-    """What stands in the file without white space around it, None if that means a missing value."""
-    field = "" if value != value else str(value).strip()
-    return None if field in MISSING else field
-
-
-def _numbers(fields: Sequence[str | None]) -> FloatArray | None:
-    """Numbers that pandas leaves alone: true and false, huge ones, odd white space; None if there is anything else."""
-    words = {field for field in fields if field is not None}
-    known: dict[str | None, float | None] = {word: _BOOLEANS.get(word.lower()) for word in words}
-    if None in known.values():
-        known = {word: parsed_number(word) for word in words}
-    return None if None in known.values() else np.array([known.get(field, np.nan) for field in fields])
-
-
-def _named_table(source: Source, layout: Layout, matrix: FloatArray, texts: dict[int, Texts]) -> Table:
-    """The table with the names of the file, without the columns that have none and are no feature anybody means."""
-    if layout.names is None:
-        return Table(source.name, default_names(layout.n_columns), False, matrix, texts)
-    unnamed = [j for j, name in enumerate(layout.names) if not name]
-    fillers = {j for j in unnamed if j not in texts and np.isnan(matrix[:, j]).all()}
-    notes: tuple[str, ...] = ()
-    if 0 in {*unnamed} - fillers and (0 in texts or (np.diff(matrix[:, 0]) == 1.0).all()):
-        fillers.add(0)
-        notes = ("The first column has no name and is taken as row names.",)
-    used = [j for j in range(layout.n_columns) if j not in fillers]
-    names = [layout.names[j] or f"x{j}" for j in used]
-    if fillers:
-        texts = {place: texts[j] for place, j in enumerate(used) if j in texts}
-        matrix = matrix[:, used]
-    return Table(source.name, names, True, matrix, texts, notes=notes)
+    numbers = spread(frame.drop(columns=textual).to_numpy(np.float64, copy=True), textual)
+    return numbers, sorted_out(numbers, {j: frame[j].tolist() for j in textual}, kept, decimal)

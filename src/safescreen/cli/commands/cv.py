@@ -25,7 +25,7 @@ from safescreen.cli.output.files import (
 from safescreen.cli.output.show import make_console, make_table, plain, show_modelled, show_notes, warn
 from safescreen.cli.ranges import clipped, parse_candidates
 from safescreen.defaults import TOTAL_TIME
-from safescreen.text import nearest
+from safescreen.text import suggestion
 
 if TYPE_CHECKING:
     from safescreen.cli.ranges import Lists
@@ -86,8 +86,8 @@ class ValidationOptions:
         from sklearn.metrics import get_scorer_names
 
         if self.scoring not in get_scorer_names():
-            suggestion = nearest(self.scoring, get_scorer_names())
-            raise ValueError(f"--scoring is {self.scoring!r}, which is unknown: did you mean {suggestion!r}?")
+            hint = suggestion(self.scoring, get_scorer_names())
+            raise ValueError(f"--scoring is {self.scoring!r}, which is unknown: {hint}")
 
     @property
     def seconds(self) -> float | None:

@@ -1,0 +1,72 @@
+"""Excel workbooks through openpyxl, which is loaded here and nowhere else."""
+
+from __future__ import annotations
+
+import io
+import warnings
+import zipfile
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from safescreen.tables.fields import kept_columns, named_table, sorted_out
+from safescreen.tables.layout import Form, looks_like_header, named_columns
+from safescreen.tables.source import Source
+from safescreen.tables.table import Table, position
+from safescreen.text import listed, suggestion
+
+
+def read_excel(source: Source, form: Form, labels: Collection[str] = ()) -> Table:
+    """Read one sheet; what stands in its cells means what it would mean in a text file."""
+    rows, notes = _read_rows(source, form)
+    first = next((i for i, row in enumerate(rows) if any(cell is not None for cell in row)), len(rows))
+    cells = [(i, row) for i, row in enumerate(rows[first:], first + 1) if any(cell is not None for cell in row)]
+    if not cells:
+        raise ValueError(f"{source.name} has an empty sheet, but rows with a target and features are needed.")
+    width = max(j for _, row in cells for j, cell in enumerate(row, 1) if cell is not None)
+    full = [[*row[:width], *[None] * (width - len(row))] for _, row in cells]
+    sample = [["" if cell is None else str(cell) for cell in row] for row in full[:20]]
+    header = looks_like_header(sample[0], sample[1:]) if form.header is None else form.header
+    names = named_columns(sample[0], sample[1:]) if header else None
+    body, numbers = full[header:], [i for i, _ in cells[header:]]
+    matrix = np.full((len(body), width), np.nan)
+    columns = {j: [row[j] for row in body] for j in range(width)}
+    texts = sorted_out(matrix, columns, kept_columns(labels, names, width), form.decimal or ".")
+    table = named_table(source.name, names, matrix, texts)
+    return replace(table, notes=(*notes, *table.notes), places=lambda rows: [f"row {numbers[i]:,}" for i in rows])
+
+
+def _read_rows(source: Source, form: Form) -> tuple[list[tuple[Any, ...]], tuple[str, ...]]:
+    try:
+        import openpyxl
+    except ImportError:
+        raise ImportError(
+            f"{source.name} is an Excel workbook, which needs openpyxl: pip install 'safescreen[excel]', or save it as "
+            "CSV."
+        ) from None
+    with source.open() as stream:
+        content = io.BytesIO(stream.read())
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about styles and extensions, which do not matter here
+            book = openpyxl.load_workbook(content, read_only=True, data_only=True)
+            name, notes = _find_sheet(source, [sheet.title for sheet in book.worksheets], form.sheet)
+            sheet = book[name]
+            sheet.reset_dimensions()  # some programs write wrong ones
+            return list(sheet.iter_rows(values_only=True)), notes
+    except (zipfile.BadZipFile, KeyError, OSError, SyntaxError, TypeError, AttributeError, IndexError) as error:
+        raise ValueError(f"{source.name} is a damaged Excel workbook ({error}).") from None
+
+
+def _find_sheet(source: Source, names: list[str], wanted: str | None) -> tuple[str, tuple[str, ...]]:
+    """The sheet that is wanted, the first one if nobody says; which is worth a note if there are others."""
+    if not names:
+        raise ValueError(f"{source.name} has no sheet with cells.")
+    if wanted is None:
+        note = f"Sheet {names[0]!r} is read; there are also {listed(names[1:])} (--sheet)."
+        return names[0], (note,) if len(names) > 1 else ()
+    place = position(wanted, names, len(names))
+    if place is None:
+        raise ValueError(f"--sheet is {wanted!r}, but {source.name} has no such sheet: {suggestion(wanted, names)}")
+    return names[place], ()
