@@ -24,7 +24,7 @@ import numpy.typing as npt
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.design.columns import Columns, Compressed
 from safescreen.design.copies import agree, find_copies, tolerances
-from safescreen.design.memory import CHUNK_ENTRIES, SAFE_SQUARES, SMALL_ENTRIES, slices
+from safescreen.design.memory import CHUNK_ENTRIES, SAFE_SQUARES, SMALL_ENTRIES, pieces, slices
 from safescreen.rounding import NORM_SLACK, UNIT
 from safescreen.tuning import DENSE_BYTES, VIRTUAL_BYTES
 
@@ -107,8 +107,9 @@ class Design(ABC):
         """These columns of ``A`` as the C-ordered rows of a new array."""
         rows = self._gather(chosen)
         if self.standardize:
-            rows -= self.means[chosen, None]
-            rows /= self.scales[chosen, None]
+            for part in pieces(chosen.size, 8 * CHUNK_ENTRIES // self.shape[0]):
+                rows[part] -= self.means[chosen[part], None]
+                rows[part] /= self.scales[chosen[part], None]
         rows[self.constant[chosen]] = 0.0
         return rows
 
@@ -289,7 +290,7 @@ class Design(ABC):
 
     def _candidate_values(self, indices: IndexArray) -> Iterator[tuple[IndexArray, FloatArray]]:
         """A few columns at a time, as rows, on the samples of positive weight only."""
-        for piece in slices(indices.size, CHUNK_ENTRIES // self.shape[0]):
+        for piece in pieces(indices.size, CHUNK_ENTRIES // self.shape[0]):
             yield indices[piece], self._gather(indices[piece])[:, self._positive]
 
     def _means(self) -> FloatArray:

@@ -65,6 +65,19 @@ def bound_at(problem: Problem, fixings: Fixings, dual: FloatArray) -> Bound:
     return _bound(problem, fixings, p, correlation, np.abs(correlation) + error + drift)
 
 
+def trivial_bound(problem: Problem) -> Bound:
+    """What holds without a look at the matrix: no loss is negative, and every included feature has its price.
+
+    It is the bound of the dual point zero, at which all correlations are zero. The point that stands for it is next to
+    it, so that a checker of proofs can balance it.
+    """
+    near_zero = 1e-200 * problem.loss.null_dual(problem.y, problem.weights, problem.fit_intercept)
+    gain = np.full(problem.n_features, -problem.mu)
+    price = problem.mu * problem.include.size
+    value = price - 8.0 * UNIT * price
+    return Bound(value, gain, 0.0, 0.0, np.zeros(problem.n_features), near_zero)
+
+
 def sharp_bound_at(problem: Problem, fixings: Fixings, dual: FloatArray) -> Bound:
     """The same bound, with the columns that lose most to rounding summed exactly: slower, for badly scaled data."""
     p, alpha = _dual_point(problem, dual)
