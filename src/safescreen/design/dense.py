@@ -29,6 +29,11 @@ class DenseDesign(Design):
         """The type in which the raw matrix is held."""
         return self._X.dtype
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the raw matrix."""
+        return self._X.nbytes
+
     def _canonical_parts(self) -> Iterator[AnyArray]:
         """Float64 entries row by row, without negative zeros."""
         for rows in slices(self.shape[0], CHUNK_ENTRIES // self.shape[1]):

@@ -16,6 +16,9 @@ CHUNK_ENTRIES = 1 << 17
 LARGE_BYTES = 1 << 20
 """Blocks of columns from this size on are given back to the system one by one."""
 
+EXACT_CHUNK = 1 << 18
+"""Entries summed exactly at a time, as Python's own numbers: some tens of megabytes."""
+
 PASS_ENTRIES = 1 << 26
 """Entries of a product that is left to one call of a library: from there on it goes in pieces, to look up between."""
 

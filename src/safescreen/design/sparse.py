@@ -43,6 +43,12 @@ class SparseDesign(Design):
         dtype: np.dtype[Any] = self._transposed.dtype
         return dtype
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the raw matrix."""
+        matrix = self._transposed
+        return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
+
     def same_columns(self, first: IndexArray, second: IndexArray) -> BoolArray:
         """Whether each of these columns is a copy of its partner; those with entries in other rows are made dense."""
         stored = np.diff(self._transposed.indptr)

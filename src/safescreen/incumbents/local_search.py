@@ -130,6 +130,7 @@ class _LocalSearch:
         strength[start.support] = np.inf
         wide = start.objective - root.bound.value > LOCAL_SEARCH_GAP * start.objective
         most = max(LOCAL_SEARCH_COLUMNS, 2 * problem.k)
+        most = min(most, max(problem.design.columns_at_a_time, int(np.count_nonzero(strength == np.inf)) + 1))
         if not wide:  # the strongest are enough
             most = min(most, max(NEAR_ENTRIES // problem.n_samples, 2 * start.support.size))
         count = min(most, int(np.count_nonzero(strength >= 0.0)))

@@ -20,7 +20,7 @@ import numpy as np
 from safescreen.arrays import BoolArray, FloatArray
 from safescreen.problem import Problem
 from safescreen.rounding import UNIT
-from safescreen.tuning import EXACT_COLUMNS
+from safescreen.tuning import EXACT_COLUMNS, EXACT_ENTRIES
 
 NEVER = 1e300
 """The gain that a feature would have to displace where no place is left: that branch cannot exist."""
@@ -87,7 +87,8 @@ def sharp_bound_at(problem: Problem, fixings: Fixings, dual: FloatArray) -> Boun
     cost = 0.5 * problem.gamma * size * error
     relevant = fixings.included | (fixings.free & (_gain(problem, size + error + drift) > 0.0))
     columns = np.flatnonzero(relevant)
-    columns = columns[np.argsort(-cost[columns], kind="stable")[:EXACT_COLUMNS]]
+    most = min(EXACT_COLUMNS, max(EXACT_ENTRIES // problem.n_samples, 1))
+    columns = columns[np.argsort(-cost[columns], kind="stable")[:most]]
     correlation[columns], error[columns] = problem.design.exact_correlations(columns, alpha)
     bound = _bound(problem, fixings, p, correlation, np.abs(correlation) + error + drift)
     return replace(bound, sharp=True)

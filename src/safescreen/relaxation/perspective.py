@@ -23,6 +23,7 @@ from safescreen.relaxation.restriction import restricted
 from safescreen.tuning import (
     FIRST_BLOCK,
     FIRST_SHARE,
+    LEAST_BLOCK,
     MISSING_SHARE,
     PRICE_STEP,
     ROOT_RETRIES,
@@ -69,7 +70,8 @@ class _RootSolve:
         kappa = problem.k - problem.include.size
         self.level, self.prices = _start(problem, strength, kappa)
         promising = np.flatnonzero(strength > FIRST_SHARE * 2.0 * self.level / problem.gamma)
-        columns = _strongest(promising, strength, max(FIRST_BLOCK, min(2 * kappa, 256)))
+        self.most = max(problem.design.columns_at_a_time, problem.include.size + LEAST_BLOCK)
+        columns = _strongest(promising, strength, min(max(FIRST_BLOCK, min(2 * kappa, 256)), self.most))
         self.complete = columns.size == promising.size
         self._first_columns = _joined(columns, problem.include)
         self.x, self.b, self.value = np.zeros(problem.n_features), 0.0, np.inf
@@ -143,9 +145,16 @@ class _RootSolve:
         if missing.size == 0:
             return False
         columns = _joined(self.block.columns, missing)
+        if columns.size > self.most:
+            columns = self._fitting(missing, np.abs(trial.correlation))
         del self.block  # two of them need not lie side by side
         self.block = _Block(self.problem, self.fixings, columns)
         return True
+
+    def _fitting(self, missing: IndexArray, strength: FloatArray) -> IndexArray:
+        """As many missing columns as fit into memory beside those that matter; columns that do not are given up."""
+        kept = self.block.columns[(self.x != 0.0)[self.block.columns] | self.fixings.included[self.block.columns]]
+        return _joined(kept, _strongest(missing, strength, max(self.most - kept.size, LEAST_BLOCK)))
 
 
 def _value(bound: Bound) -> float:
