@@ -71,7 +71,7 @@ class DenseDesign(Design):
         sums = np.zeros(self.shape[1])
         for rows, columns, block in self._blocks():
             centred = block if centre is None else block - centre[columns]
-            sums[columns] += factors[rows] @ centred
+            sums[columns] += _weighted_sums(factors[rows], centred)
         return sums
 
     def _product(self, factors: FloatArray) -> FloatArray:
@@ -96,7 +96,7 @@ class DenseDesign(Design):
             if plain:
                 squares[columns] += np.einsum("ij,ij->j", centred, centred)
             else:
-                squares[columns] += factors[rows] @ np.square(centred)
+                squares[columns] += _weighted_sums(factors[rows], np.square(centred))
         return squares
 
     @property
@@ -132,3 +132,10 @@ class DenseDesign(Design):
         else:
             squares = self._squares(self._positive.astype(np.float64), None)
         return np.flatnonzero(squares < SAFE_SQUARES[0])
+
+
+def _weighted_sums(factors: FloatArray, block: FloatArray) -> FloatArray:
+    """``blockᵀ factors``; not by BLAS for single long columns, for each of which it would wake all threads."""
+    if len(block) >= CHUNK_ENTRIES:
+        return np.asarray(np.einsum("i,ij->j", factors, block))
+    return np.asarray(factors @ block)
