@@ -3,6 +3,15 @@
 Constants that belong to a rounding analysis stand in the docstring that derives them.
 """
 
+# -- memory -------------------------------------------------------------------------------------------------
+
+WORKING_BYTES = 1 << 30
+"""Memory that root and local searches take beside the data, and a quarter of the data on top: fewer columns at a time,
+more passes. A model's own columns are always held."""
+
+EXACT_ENTRIES = 1 << 25
+"""Entries that are summed exactly at most: digits of the bound against some seconds."""
+
 # -- columns of a search ------------------------------------------------------------------------------------
 
 DENSE_BYTES = 1 << 26
@@ -58,6 +67,13 @@ LEVEL_DESCENTS = 4
 LEVEL_BRACKETS = 60
 """Halvings of that bracket: all that double precision can tell apart."""
 
+PATIENT_WORK = 100_000_000
+"""Arithmetic of a round from which a relaxation has a thread of its own: a tenth of a millisecond against the time
+until it can be called back."""
+
+SECONDS_BETWEEN_LOOKS = 0.02
+"""How often clock and keyboard are looked at meanwhile."""
+
 # -- nodes of the tree --------------------------------------------------------------------------------------
 
 NODE_TOLERANCE = 0.05
@@ -86,6 +102,9 @@ against the lower bound's progress."""
 
 FIRST_BLOCK = 192
 """Columns the root begins with: passes over the matrix against work on columns that do not matter."""
+
+LEAST_BLOCK = 16
+"""Columns it takes in at a time however little memory there is."""
 
 FIRST_SHARE = 0.75
 """A column is in the first block from this part on of the correlation at which it would enter."""

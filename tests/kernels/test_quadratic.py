@@ -13,6 +13,7 @@ from scipy.optimize import brentq, minimize
 from safescreen.design.columns import Columns
 from safescreen.kernels import quadratic as kernel
 from safescreen.kernels.columns import make_dense
+from safescreen.kernels.node import PROGRESS
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE, Penalty, make_gram, make_quadratic
 from safescreen.kernels.subproblem import FREE
 from safescreen.tuning import GRAM_INFLATION
@@ -301,6 +302,13 @@ def working_set(features, capacity, intercept=True):
     return model, size
 
 
+def working(size, halted=False):
+    """The progress of a relaxation, as far as these need it."""
+    progress = np.zeros(1, PROGRESS)
+    progress["working"], progress["halted"] = size, halted
+    return progress.view(np.recarray)[0]
+
+
 def hessian_of(A, features, weights, intercept=True):
     B = np.column_stack([A[:, features], np.ones((len(A), int(intercept)))])
     return B.T @ (weights[:, None] * B)
@@ -310,7 +318,7 @@ def hessian_of(A, features, weights, intercept=True):
 def test_exact_hessian(data, intercept):
     A, columns, curvature = data
     model, size = working_set([6, 0, 3], 5, intercept)
-    kernel.load_hessian(columns, model, size, curvature)
+    kernel.load_hessian(columns, model, working(size), curvature)
     assert model.hessian[:size, :size] == pytest.approx(hessian_of(A, [6, 0, 3], curvature, intercept), rel=1e-12)
 
 
@@ -320,7 +328,7 @@ def test_gram_matrix_grows_with_the_working_sets_and_begins_anew_when_full(data)
     sizes = []
     for features in ([2], [5, 2], [5, 0], [0, 7], [1, 3], [4, 6, 1], [7, 0, 2, 5]):
         model, size = working_set(features, 4)
-        kernel.load_gram(columns, model, gram, size, 3.0)
+        kernel.load_gram(columns, model, gram, working(size), 3.0)
         scale = GRAM_INFLATION * 3.0 / weights.sum()
         assert model.hessian[:size, :size] == pytest.approx(scale * hessian_of(A, features, weights), rel=1e-11)
         sizes.append(int(gram.size[0]) - 1)
@@ -340,5 +348,5 @@ def test_gram_matrix_of_sparse_columns():
         make_dense(columns, j, 0)
     gram = make_gram(3, 6, weights)
     model, size = working_set([1, 4], 3)
-    kernel.load_gram(columns, model, gram, size, float(weights.sum()))
+    kernel.load_gram(columns, model, gram, working(size), float(weights.sum()))
     assert model.hessian[:size, :size] == pytest.approx(GRAM_INFLATION * hessian_of(A, [1, 4], weights), rel=1e-11)

@@ -15,6 +15,7 @@ from scipy import sparse
 import safescreen as ss
 from problems import plain
 from safescreen.design import Design
+from safescreen.incumbents import polish
 from safescreen.search.improving import Improver
 from safescreen.search.workers import Worker
 from safescreen.testing.reference import brute_force
@@ -177,7 +178,7 @@ def test_a_poor_first_model(monkeypatch, gamma, local_search, tmp_path):
     poor = ss.solve(plain(X, y, k=4, gamma=gamma, exclude=range(4)), node_limit=0)
     if not local_search:
         monkeypatch.setattr("safescreen.search.improving.improve", lambda problem, model, *args, **options: model)
-    original = sys.modules["safescreen.search.solving"].polish
+    original = polish
     monkeypatch.setattr(
         "safescreen.search.solving.first_incumbent",
         lambda problem, root, expired: original(problem, poor.support, poor.coef, 0.0),

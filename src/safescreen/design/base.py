@@ -16,6 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +25,9 @@ import numpy.typing as npt
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.design.columns import Columns, Compressed
 from safescreen.design.copies import agree, find_copies, tolerances
-from safescreen.design.memory import CHUNK_ENTRIES, SAFE_SQUARES, SMALL_ENTRIES, slices
+from safescreen.design.memory import CHUNK_ENTRIES, EXACT_CHUNK, SAFE_SQUARES, SMALL_ENTRIES, pieces, slices
 from safescreen.rounding import NORM_SLACK, UNIT
-from safescreen.tuning import DENSE_BYTES, VIRTUAL_BYTES
+from safescreen.tuning import DENSE_BYTES, VIRTUAL_BYTES, WORKING_BYTES
 
 
 class Moments(NamedTuple):
@@ -107,8 +108,9 @@ class Design(ABC):
         """These columns of ``A`` as the C-ordered rows of a new array."""
         rows = self._gather(chosen)
         if self.standardize:
-            rows -= self.means[chosen, None]
-            rows /= self.scales[chosen, None]
+            for part in pieces(chosen.size, 8 * CHUNK_ENTRIES // self.shape[0]):
+                rows[part] -= self.means[chosen[part], None]
+                rows[part] /= self.scales[chosen[part], None]
         rows[self.constant[chosen]] = 0.0
         return rows
 
@@ -119,13 +121,25 @@ class Design(ABC):
         scaled columns would make the ordinary error bound the weakest link. What is left is the rounding of the
         standardised entries themselves and of the result.
         """
-        rows = self.columns(indices).T
-        products = rows * alpha
-        errors = _product_errors(rows, alpha, products)
-        sums = np.array([math.fsum((*p, *e)) for p, e in zip(products.tolist(), errors.tolist(), strict=True)])
+        sums = np.empty(indices.size)
+        for part in pieces(indices.size, EXACT_CHUNK // self.shape[0]):
+            rows = self.columns(indices[part]).T
+            products = rows * alpha
+            errors = _product_errors(rows, alpha, products)
+            sums[part] = [math.fsum(chain(p.tolist(), e.tolist())) for p, e in zip(products, errors, strict=True)]
         entries = 3.0 * UNIT * self._norms[indices] if self.standardize else np.zeros(indices.size)
         left = entries * float(np.linalg.norm(alpha)) * NORM_SLACK + 2.0 * UNIT * np.abs(sums)
         return sums, np.asarray(left + self.shape[0] * 1e-300)
+
+    @property
+    def columns_at_a_time(self) -> int:
+        """So many dense columns, and as many that are weighted, fit into the working memory."""
+        return int((WORKING_BYTES + self.nbytes // 4) // (16 * self.shape[0]))
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Memory of the raw matrix."""
 
     @property
     def norms(self) -> FloatArray:
@@ -289,7 +303,7 @@ class Design(ABC):
 
     def _candidate_values(self, indices: IndexArray) -> Iterator[tuple[IndexArray, FloatArray]]:
         """A few columns at a time, as rows, on the samples of positive weight only."""
-        for piece in slices(indices.size, CHUNK_ENTRIES // self.shape[0]):
+        for piece in pieces(indices.size, CHUNK_ENTRIES // self.shape[0]):
             yield indices[piece], self._gather(indices[piece])[:, self._positive]
 
     def _means(self) -> FloatArray:

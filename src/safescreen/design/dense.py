@@ -10,7 +10,8 @@ import numpy as np
 
 from safescreen.arrays import AnyArray, FloatArray, IndexArray
 from safescreen.design.base import Design
-from safescreen.design.memory import CHUNK_ENTRIES, SAFE_SQUARES, slices, zeros
+from safescreen.design.memory import CHUNK_ENTRIES, PASS_ENTRIES, SAFE_SQUARES, pieces, slices, zeros
+from safescreen.expiry import look_up
 from safescreen.rounding import NORM_SLACK, UNIT
 
 
@@ -28,6 +29,11 @@ class DenseDesign(Design):
         """The type in which the raw matrix is held."""
         return self._X.dtype
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the raw matrix."""
+        return self._X.nbytes
+
     def _canonical_parts(self) -> Iterator[AnyArray]:
         """Float64 entries row by row, without negative zeros."""
         for rows in slices(self.shape[0], CHUNK_ENTRIES // self.shape[1]):
@@ -37,18 +43,23 @@ class DenseDesign(Design):
         """Pieces along the memory order, as float64; views where the matrix already is float64."""
         samples, features = self.shape
         if self._by_columns:
-            for columns in slices(features, CHUNK_ENTRIES // samples):
+            for columns in pieces(features, CHUNK_ENTRIES // samples):
                 yield slice(0, samples), columns, self._X[:, columns].astype(np.float64, copy=False)
         else:
-            for rows in slices(samples, CHUNK_ENTRIES // features):
+            for rows in pieces(samples, CHUNK_ENTRIES // features):
                 yield rows, slice(0, features), self._X[rows].astype(np.float64, copy=False)
 
     def _gather(self, indices: IndexArray) -> FloatArray:
         rows = zeros(indices.size, self.shape[0])
-        if self._by_columns or indices.size > 512:
-            rows[...] = self._X.T[indices]
+        if self._by_columns:
+            for part in pieces(indices.size, 8 * CHUNK_ENTRIES // self.shape[0]):
+                rows[part] = self._X.T[indices[part]]
+        elif indices.size > 512:
+            for part in pieces(self.shape[0], 8 * CHUNK_ENTRIES // indices.size):
+                rows[:, part] = self._X[part].T[indices]
         else:  # several times faster than fancy indexing for a few strided columns
             for row, j in zip(rows, indices.tolist(), strict=True):
+                look_up()
                 row[:] = self._X[:, j]
         return rows
 
@@ -56,12 +67,26 @@ class DenseDesign(Design):
         if centre is not None and self._product_suffices:
             return np.asarray(self._sums(factors, None) - centre * factors.sum())
         if centre is None and self._ready_for_blas:
-            return np.asarray(factors @ self._X)
+            return self._product(factors)
         sums = np.zeros(self.shape[1])
         for rows, columns, block in self._blocks():
             centred = block if centre is None else block - centre[columns]
-            sums[columns] += factors[rows] @ centred
+            sums[columns] += _weighted_sums(factors[rows], centred)
         return sums
+
+    def _product(self, factors: FloatArray) -> FloatArray:
+        """``Xᵀ factors`` by a library: in one call, unless that would take long."""
+        samples, features = self.shape
+        if samples * features <= PASS_ENTRIES:
+            return np.asarray(factors @ self._X)
+        products = np.zeros(features)
+        if self._by_columns:
+            for columns in pieces(features, PASS_ENTRIES // samples):
+                products[columns] = factors @ self._X[:, columns]
+        else:
+            for rows in pieces(samples, PASS_ENTRIES // features):
+                products += factors[rows] @ self._X[rows]
+        return products
 
     def _squares(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:
         squares = np.zeros(self.shape[1])
@@ -71,7 +96,7 @@ class DenseDesign(Design):
             if plain:
                 squares[columns] += np.einsum("ij,ij->j", centred, centred)
             else:
-                squares[columns] += factors[rows] @ np.square(centred)
+                squares[columns] += _weighted_sums(factors[rows], np.square(centred))
         return squares
 
     @property
@@ -107,3 +132,10 @@ class DenseDesign(Design):
         else:
             squares = self._squares(self._positive.astype(np.float64), None)
         return np.flatnonzero(squares < SAFE_SQUARES[0])
+
+
+def _weighted_sums(factors: FloatArray, block: FloatArray) -> FloatArray:
+    """``blockᵀ factors``; not by BLAS for single long columns, for each of which it would wake all threads."""
+    if len(block) >= CHUNK_ENTRIES:
+        return np.asarray(np.einsum("i,ij->j", factors, block))
+    return np.asarray(factors @ block)

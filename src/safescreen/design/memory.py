@@ -8,12 +8,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from safescreen.arrays import FloatArray
+from safescreen.expiry import look_up
 
 CHUNK_ENTRIES = 1 << 17
 """Float64 entries cast or centred at a time: 1 MiB, which stays in a core's cache."""
 
 LARGE_BYTES = 1 << 20
 """Blocks of columns from this size on are given back to the system one by one."""
+
+EXACT_CHUNK = 1 << 18
+"""Entries summed exactly at a time, as Python's own numbers: some tens of megabytes."""
+
+PASS_ENTRIES = 1 << 26
+"""Entries of a product that is left to one call of a library: from there on it goes in pieces, to look up between."""
 
 SMALL_ENTRIES = 1 << 18
 """Of a matrix with at most so many entries a dense copy by columns is kept: 2 MiB."""
@@ -33,6 +40,13 @@ def zeros(rows: int, columns: int) -> FloatArray:
     if rows * columns * 8 < LARGE_BYTES:
         return np.zeros((rows, columns))
     return np.frombuffer(mmap.mmap(-1, rows * columns * 8)).reshape(rows, columns)
+
+
+def pieces(length: int, step: int) -> Iterator[slice]:
+    """Such slices for long work, which ends between two of them when time is up."""
+    for piece in slices(length, step):
+        look_up()
+        yield piece
 
 
 def slices(length: int, step: int) -> Iterator[slice]:

@@ -13,7 +13,8 @@ from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from safescreen.design.base import Design
 from safescreen.design.columns import Compressed
 from safescreen.design.copies import agree, tolerances
-from safescreen.design.memory import CHUNK_ENTRIES, NOISY_SHARE, SAFE_SQUARES, slices, zeros
+from safescreen.design.memory import CHUNK_ENTRIES, NOISY_SHARE, PASS_ENTRIES, SAFE_SQUARES, slices, zeros
+from safescreen.expiry import look_up
 from safescreen.rounding import NORM_SLACK, UNIT
 
 NEARLY_NOTHING = 0.02
@@ -44,6 +45,12 @@ class SparseDesign(Design):
         """The type in which the raw matrix is held."""
         dtype: np.dtype[Any] = self._transposed.dtype
         return dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the raw matrix."""
+        matrix = self._transposed
+        return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
 
     def same_columns(self, first: IndexArray, second: IndexArray) -> BoolArray:
         """Whether each of these columns is a copy of its partner; those with entries in other rows are made dense."""
@@ -95,6 +102,7 @@ class SparseDesign(Design):
         cuts = np.searchsorted(matrix.indptr, starts, side="right") - 1
         bounds = np.unique(np.concatenate(([0], cuts, [self.shape[1]])))
         for first, last in pairwise(bounds.tolist()):
+            look_up()
             start, stop = matrix.indptr[first], matrix.indptr[last]
             parts = (
                 matrix.data[start:stop].astype(np.float64, copy=False),
@@ -107,6 +115,7 @@ class SparseDesign(Design):
         rows = zeros(indices.size, self.shape[0])
         matrix = self._transposed
         for row, j in zip(rows, indices, strict=True):
+            look_up()
             entries = slice(matrix.indptr[j], matrix.indptr[j + 1])
             row[matrix.indices[entries]] = matrix.data[entries]
         return rows
@@ -118,8 +127,8 @@ class SparseDesign(Design):
         return Compressed(values, chosen.indices.astype(np.int32, copy=False), chosen.indptr.astype(np.int64))
 
     def _products(self, factors: FloatArray) -> FloatArray:
-        """``Xᵀ factors``; SciPy would cast all of a float32 matrix at once, so that goes in pieces."""
-        if self._transposed.dtype == np.float64:
+        """``Xᵀ factors``; in pieces if it is large, or in single precision: SciPy would cast all of it at once."""
+        if self._transposed.dtype == np.float64 and self._transposed.nnz <= PASS_ENTRIES:
             return np.asarray(self._transposed @ factors)
         products = np.empty(self.shape[1])
         for features, piece in self._pieces():
@@ -172,6 +181,7 @@ class SparseDesign(Design):
         missing[stored[:, 1] == count] = 0.0
         starts, rows = self._transposed.indptr, self._transposed.indices
         for j in np.flatnonzero((missing < NOISY_SHARE * total) & (stored[:, 1] < count)):
+            look_up()
             absent = factors.copy()
             absent[rows[starts[j] : starts[j + 1]]] = 0.0
             missing[j] = absent.sum()

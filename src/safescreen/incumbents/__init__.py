@@ -1,6 +1,16 @@
 """Good models fast: rounding, refitting, local search."""
 
-from safescreen.incumbents.local_search import first_incumbent, improve, perturb_and_improve, rounded
-from safescreen.incumbents.refit import Incumbent, Refitter, polish
+from safescreen.incumbents.local_search import first_incumbent, improve, perturb_and_improve, polish_in_time, rounded
+from safescreen.incumbents.refit import Incumbent, Refitter, polish, without_features
 
-__all__ = ["Incumbent", "Refitter", "first_incumbent", "improve", "perturb_and_improve", "polish", "rounded"]
+__all__ = [
+    "Incumbent",
+    "Refitter",
+    "first_incumbent",
+    "improve",
+    "perturb_and_improve",
+    "polish",
+    "polish_in_time",
+    "rounded",
+    "without_features",
+]

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen.arrays import FloatArray, IndexArray
-from safescreen.incumbents.refit import Incumbent, Refitter, polish
+from safescreen.expiry import ExpiredError, grace, is_over
+from safescreen.incumbents.refit import Incumbent, Refitter, polish, without_features
 from safescreen.problem import Problem
 from safescreen.relaxation import Fixings, Root
 from safescreen.screening import decide
@@ -44,8 +45,14 @@ def rounded(problem: Problem, root: Root) -> IndexArray:
 
 
 def first_incumbent(problem: Problem, root: Root, expired: Callable[[], bool] = lambda: False) -> Incumbent:
-    """Round, refit and, where the gap to the root's bound is wide, search locally from two starts."""
-    best = polish(problem, rounded(problem, root), root.x, root.b)
+    """Round, refit and, where the gap to the root's bound is wide, search locally from two starts.
+
+    If time is up before a model is fitted, it is the one without features.
+    """
+    best = polish_in_time(problem, rounded(problem, root), root.x, root.b)
+    if best is None or is_over():
+        simple = without_features(problem)
+        return simple if best is None else min(best, simple, key=lambda model: model.objective)
     if best.objective - root.bound.value <= LOCAL_SEARCH_GAP * best.objective:
         return best
     return improve(problem, best, root, expired, greedy=True)
@@ -65,11 +72,13 @@ def improve(
     It ends in a local optimum, when the time has expired, or after about so many ``refits``. It tries hard where the
     gap to the root's bound is wide, or if asked to.
     """
-    search = _LocalSearch(problem, start, root, expired, refits)
+    try:
+        search = _LocalSearch(problem, start, root, expired, refits)
+    except ExpiredError:
+        return start
     search.effort = _WIDE if hard else search.effort
     support = search.run(start.support, greedy)
-    found = polish(problem, support, start.x, start.b)
-    return found if found.objective < start.objective else start
+    return _better(problem, start, support)
 
 
 def perturb_and_improve(
@@ -79,12 +88,29 @@ def perturb_and_improve(
 
     Returns a model that is never worse, and what this cost in the units of a search's allowance.
     """
-    search = _LocalSearch(problem, start, root, expired, math.inf)
+    try:
+        search = _LocalSearch(problem, start, root, expired, math.inf)
+    except ExpiredError:
+        return start, 0
     dropped = (rng.random(start.support.size) < 0.5) & ~problem.included[start.support]
     support = search.run(start.support[~dropped], greedy=False)
-    found = polish(problem, support, start.x, start.b)
     work = 16 * search.fits * search.refitter.columns.size * problem.n_samples
-    return (found if found.objective < start.objective else start), work
+    return _better(problem, start, support), work
+
+
+def _better(problem: Problem, start: Incumbent, support: IndexArray) -> Incumbent:
+    """The model on this support if it is better than the one at hand, and there is time to fit it."""
+    found = polish_in_time(problem, support, start.x, start.b)
+    return found if found is not None and found.objective < start.objective else start
+
+
+def polish_in_time(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> Incumbent | None:
+    """`polish`, or None if time is up before there is a model."""
+    try:
+        with grace():
+            return polish(problem, support, x, b)
+    except ExpiredError:
+        return None
 
 
 class _LocalSearch:
@@ -104,6 +130,7 @@ class _LocalSearch:
         strength[start.support] = np.inf
         wide = start.objective - root.bound.value > LOCAL_SEARCH_GAP * start.objective
         most = max(LOCAL_SEARCH_COLUMNS, 2 * problem.k)
+        most = min(most, max(problem.design.columns_at_a_time, int(np.count_nonzero(strength == np.inf)) + 1))
         if not wide:  # the strongest are enough
             most = min(most, max(NEAR_ENTRIES // problem.n_samples, 2 * start.support.size))
         count = min(most, int(np.count_nonzero(strength >= 0.0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -78,6 +79,15 @@ class Refitter:
         curvature = np.einsum("ij,j,ij->i", columns, point.curvature, columns) + 2.0 / self.problem.gamma
         correlation = columns @ point.alpha
         return np.asarray(correlation * correlation / (2.0 * curvature))
+
+
+def without_features(problem: Problem) -> Incumbent:
+    """The intercept alone, beside included features that do nothing: a model that needs no look at the matrix."""
+    zero, b = np.zeros(problem.n_features), 0.0
+    if problem.fit_intercept:
+        share = float(problem.weights[problem.y > 0.0].sum())
+        b = math.log(share) - math.log1p(-share) if 0.0 < share < 1.0 else 0.0
+    return Incumbent(problem.include, zero, b, zero, b, problem.objective(zero, b), 0.0)
 
 
 def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> Incumbent:

@@ -18,6 +18,7 @@ from safescreen.kernels.losses import LOGISTIC
 from safescreen.kernels.node import PROGRESS, Node, make_node
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, Relaxed, Start, Target, Workspace, make_workspace
 from safescreen.kernels.open_nodes import add_root, make_open_nodes
+from safescreen.kernels.patience import call, is_long
 from safescreen.kernels.proof_log import make_proof_log
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
 
@@ -64,8 +65,12 @@ _ORDERS = Orders(Goal(BEST_MODEL, 1e-3), True, 4, 1000)
 
 
 def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start, target: Target) -> Relaxed:
-    """Solve the relaxation of the node: see :func:`safescreen.kernels.node_relaxation.relax`."""
-    run(RELAX, _IDLE._replace(subproblem=subproblem, node=node), workspace, start, target, _ORDERS)
+    """Solve the relaxation of the node as far as time allows: see :func:`safescreen.kernels.node_relaxation.relax`."""
+    exploration = _IDLE._replace(subproblem=subproblem, node=node)
+    if is_long(workspace.quadratic.x.size, node.u.size):
+        call(lambda: run(RELAX, exploration, workspace, start, target, _ORDERS), node)
+    else:
+        run(RELAX, exploration, workspace, start, target, _ORDERS)
     primal, value, kth_gain, next_gain, level, intercept = _results(node.progress.item())
     return Relaxed(primal, NodeBound(value, kth_gain, next_gain), level, intercept)
 

@@ -172,6 +172,8 @@ def run(
         if outcome != OPENED:
             return outcome
         relax(subproblem, node, workspace, node_start(node, now.tally), node_target(now.cursor, orders))
+        if node.progress[0].halted:
+            return put_back(exploration.open_nodes, node, exploration.log, now.cursor)
         if settle(node, exploration.models, exploration.log, now, orders):
             continue
         if suggests_model(subproblem, node, refit_node, exploration.models, now):

@@ -30,6 +30,7 @@ PROGRESS = record_type(
         ("refit", "?"),  # nothing is free: this is a ridge regression
         ("stalled", "?"),
         ("restarted", "?"),
+        ("halted", "?"),  # set from outside: return at the next opportunity
     ]
 )
 """Where a relaxation stands: a record that its steps read and change by name."""

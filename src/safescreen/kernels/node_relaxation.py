@@ -104,7 +104,7 @@ def make_workspace(features: int, weights: FloatArray, capacity: int) -> Workspa
 
 @compiled
 def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start, target: Target) -> None:
-    """Solve the node's relaxation from the iterate in ``node`` (``u`` included) until it can be decided."""
+    """Solve the node's relaxation from the iterate in ``node`` (``u`` included) until it can be decided, or halted."""
     progress, quadratic = node.progress[0], workspace.quadratic
     begin(subproblem, node, workspace, start)
     penalty = Penalty(subproblem.gamma, subproblem.mu, np.sqrt(subproblem.gamma * subproblem.mu), int(progress.kappa))
@@ -126,6 +126,8 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
         if not progress.stalled:
             choose_strategy(progress)
             build_model(subproblem, node, workspace)
+            if progress.halted:
+                break
             tolerance = model_tolerance(progress, target)
             thorough = progress.strategy >= NEWTON_EXACT
             progress.level = minimise(quadratic, progress.working, progress.level, penalty, tolerance, thorough)
@@ -377,7 +379,7 @@ def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> Non
     gather(node, quadratic, promising, subproblem.intercept, total(point.alpha))
     size = progress.working
     if progress.strategy == GRAM:
-        load_gram(subproblem.columns, quadratic, workspace.gram, size, total(point.curvature))
+        load_gram(subproblem.columns, quadratic, workspace.gram, progress, total(point.curvature))
         return
     if progress.strategy == UPPER_CURVATURE:
         largest = largest_curvature(subproblem.loss)
@@ -385,7 +387,7 @@ def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> Non
             workspace.trial[i] = largest * subproblem.w[i]
     else:
         copy_into(workspace.trial, point.curvature)
-    load_hessian(subproblem.columns, quadratic, size, workspace.trial)
+    load_hessian(subproblem.columns, quadratic, progress, workspace.trial)
     progress.work += size * size * node.u.size
 
 

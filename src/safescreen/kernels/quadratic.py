@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.arrays import FloatArray, IndexArray
+from safescreen.arrays import FloatArray, IndexArray, Record
 from safescreen.design.columns import Columns
 from safescreen.kernels.columns import dot_column, weigh_column
 from safescreen.kernels.compiling import compiled, inlined
@@ -382,11 +382,12 @@ def bracket_level(quadratic: Quadratic, size: int, level: float, penalty: Penalt
 
 
 @compiled
-def load_gram(columns: Columns, quadratic: Quadratic, gram: Gram, size: int, curvature: float) -> None:
+def load_gram(columns: Columns, quadratic: Quadratic, gram: Gram, progress: Record, curvature: float) -> None:
     """Fill the model's Hessian from the shared Gram matrix, scaled to the total ``curvature`` at hand.
 
     The matrix is completed where a feature is new to it; when it is full, it is begun anew.
     """
+    size = progress.working
     fresh = 0
     for a in range(size):
         if quadratic.kind[a] != INTERCEPT and gram.slot_of[quadratic.feature[a]] < 0:
@@ -397,6 +398,8 @@ def load_gram(columns: Columns, quadratic: Quadratic, gram: Gram, size: int, cur
         gram.matrix[0, 0] = total(gram.weights)
         gram.size[0] = 1
     for a in range(size):
+        if progress.halted:
+            return
         if quadratic.kind[a] != INTERCEPT and gram.slot_of[quadratic.feature[a]] < 0:
             extend_gram(columns, gram, quadratic.feature[a], quadratic.scaled[0])
     scale = GRAM_INFLATION * curvature / gram.matrix[0, 0]
@@ -426,9 +429,11 @@ def extend_gram(columns: Columns, gram: Gram, j: int, scaled: FloatArray) -> Non
 
 
 @compiled
-def load_hessian(columns: Columns, quadratic: Quadratic, size: int, curvature: FloatArray) -> None:
-    """Fill the model's Hessian at the current iterate: true Newton steps."""
-    for a in range(size):
+def load_hessian(columns: Columns, quadratic: Quadratic, progress: Record, curvature: FloatArray) -> None:
+    """Fill the model's Hessian at the current iterate: true Newton steps. One that is halted is left as it is."""
+    for a in range(progress.working):
+        if progress.halted:
+            return
         scaled = quadratic.scaled[a]
         if quadratic.kind[a] == INTERCEPT:
             copy_into(scaled, curvature)

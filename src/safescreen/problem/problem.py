@@ -350,7 +350,7 @@ class Problem:
         if not math.isfinite(intercept):
             raise ValueError(f"intercept is {intercept!r}, but must be a finite number.")
         support = np.flatnonzero(coef)
-        x = coef[support] * self.design.scales[support]
+        x = coef[support] * self.design.scales[support] if support.size else coef[support]
         predictor, error = self._centred_predictor(support, coef[support], x, float(intercept))
         loss = self.loss.value_above(self.y, self.weights, predictor, error)
         ridge = math.fsum((x * x).tolist()) / self.gamma * (1.0 + 8.0 * UNIT)
@@ -382,6 +382,8 @@ class Problem:
         fitted intercept ``b`` is zero but for the rounding of the intercept that carries the centring: it is
         taken as zero, and the error covers both readings.
         """
+        if not support.size:  # this needs no look at the matrix
+            return np.full(self.n_samples, intercept), np.full(self.n_samples, 16.0 * UNIT * abs(intercept))
         offsets = self.design.means[support] * coef
         b = math.fsum((intercept, *offsets.tolist()))
         b_error = 4.0 * UNIT * (abs(intercept) + math.fsum(np.abs(offsets).tolist()))

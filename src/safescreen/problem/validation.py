@@ -142,12 +142,13 @@ def _stored_values(matrix: Any) -> npt.NDArray[Any]:
 def _check_finite(values: npt.NDArray[Any]) -> None:
     """Look for NaN, infinity and overflow in one cheap pass, and for which of them only if there is any.
 
-    A sum of squares is finite only if all its terms are: one BLAS call instead of a mask of the matrix.
+    A sum of squares is finite only if all its terms are: one number instead of a mask of the matrix. It is not left to
+    BLAS, which would wake all threads for every piece, and wait for them where the machine is busy.
     """
     if values.dtype.kind != "f":
         return
     with np.errstate(over="ignore", invalid="ignore"):
-        finite = all(math.isfinite(np.vdot(piece, piece)) for piece in _pieces(values))
+        finite = all(math.isfinite(np.einsum("i,i->", piece, piece)) for piece in _pieces(values))
     if finite:
         return
     if any(np.isnan(piece).any() for piece in _pieces(values)):
@@ -159,11 +160,11 @@ def _check_finite(values: npt.NDArray[Any]) -> None:
 
 
 def _pieces(values: npt.NDArray[Any]) -> Iterable[FloatArray]:
-    """The values as flat float64 arrays; views for contiguous float64, small copies for the rest."""
+    """The values in pieces, as flat float64 arrays; views for contiguous float64, small copies for the rest."""
     if values.flags.c_contiguous or values.flags.f_contiguous:
         flat = values.ravel(order="K")
-        step = flat.size if flat.dtype == np.float64 else CHUNK_ENTRIES
-        return (flat[i : i + step].astype(np.float64, copy=False) for i in range(0, flat.size, max(step, 1)))
+        step = CHUNK_ENTRIES
+        return (flat[i : i + step].astype(np.float64, copy=False) for i in range(0, flat.size, step))
     lines = values if abs(values.strides[0]) >= abs(values.strides[-1]) else values.T
     step = max(CHUNK_ENTRIES // max(lines[0].size, 1), 1)
     return (lines[i : i + step].astype(np.float64).ravel() for i in range(0, len(lines), step))

@@ -20,7 +20,7 @@ import numpy as np
 from safescreen.arrays import BoolArray, FloatArray
 from safescreen.problem import Problem
 from safescreen.rounding import UNIT
-from safescreen.tuning import EXACT_COLUMNS
+from safescreen.tuning import EXACT_COLUMNS, EXACT_ENTRIES
 
 NEVER = 1e300
 """The gain that a feature would have to displace where no place is left: that branch cannot exist."""
@@ -65,6 +65,19 @@ def bound_at(problem: Problem, fixings: Fixings, dual: FloatArray) -> Bound:
     return _bound(problem, fixings, p, correlation, np.abs(correlation) + error + drift)
 
 
+def trivial_bound(problem: Problem) -> Bound:
+    """What holds without a look at the matrix: no loss is negative, and every included feature has its price.
+
+    It is the bound of the dual point zero, at which all correlations are zero. The point that stands for it is next to
+    it, so that a checker of proofs can balance it.
+    """
+    near_zero = 1e-200 * problem.loss.null_dual(problem.y, problem.weights, problem.fit_intercept)
+    gain = np.full(problem.n_features, -problem.mu)
+    price = problem.mu * problem.include.size
+    value = price - 8.0 * UNIT * price
+    return Bound(value, gain, 0.0, 0.0, np.zeros(problem.n_features), near_zero)
+
+
 def sharp_bound_at(problem: Problem, fixings: Fixings, dual: FloatArray) -> Bound:
     """The same bound, with the columns that lose most to rounding summed exactly: slower, for badly scaled data."""
     p, alpha = _dual_point(problem, dual)
@@ -74,7 +87,8 @@ def sharp_bound_at(problem: Problem, fixings: Fixings, dual: FloatArray) -> Boun
     cost = 0.5 * problem.gamma * size * error
     relevant = fixings.included | (fixings.free & (_gain(problem, size + error + drift) > 0.0))
     columns = np.flatnonzero(relevant)
-    columns = columns[np.argsort(-cost[columns], kind="stable")[:EXACT_COLUMNS]]
+    most = min(EXACT_COLUMNS, max(EXACT_ENTRIES // problem.n_samples, 1))
+    columns = columns[np.argsort(-cost[columns], kind="stable")[:most]]
     correlation[columns], error[columns] = problem.design.exact_correlations(columns, alpha)
     bound = _bound(problem, fixings, p, correlation, np.abs(correlation) + error + drift)
     return replace(bound, sharp=True)

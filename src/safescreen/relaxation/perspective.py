@@ -13,15 +13,17 @@ import numpy as np
 
 from safescreen import kernels
 from safescreen.arrays import FloatArray, IndexArray
+from safescreen.expiry import ExpiredError, grace, look_up
 from safescreen.kernels import GRAM, IN, Start, Target
 from safescreen.kernels.node import make_node
 from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.problem import Problem
-from safescreen.relaxation.bounds import Bound, Fixings, bound_at, sharp_bound_at
+from safescreen.relaxation.bounds import Bound, Fixings, bound_at, sharp_bound_at, trivial_bound
 from safescreen.relaxation.restriction import restricted
 from safescreen.tuning import (
     FIRST_BLOCK,
     FIRST_SHARE,
+    LEAST_BLOCK,
     MISSING_SHARE,
     PRICE_STEP,
     ROOT_RETRIES,
@@ -44,8 +46,17 @@ class Root:
 
 
 def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
-    """Solve the perspective relaxation to a relative gap of about ``tolerance``, where the numbers allow it."""
-    return _RootSolve(problem, tolerance).run()
+    """Solve the perspective relaxation to a relative gap of about ``tolerance``, where numbers and time allow it.
+
+    If time is up earlier (see :mod:`safescreen.expiry`), the result is the best bound so far. Without a root there is
+    nothing at all, so it has half of the grace.
+    """
+    with grace(0.5):
+        try:
+            solve = _RootSolve(problem, tolerance)
+        except ExpiredError:
+            return Root(np.inf, trivial_bound(problem), np.zeros(problem.n_features), 0.0, 0.0)
+        return solve.run()
 
 
 class _RootSolve:
@@ -59,20 +70,34 @@ class _RootSolve:
         kappa = problem.k - problem.include.size
         self.level, self.prices = _start(problem, strength, kappa)
         promising = np.flatnonzero(strength > FIRST_SHARE * 2.0 * self.level / problem.gamma)
-        columns = _strongest(promising, strength, max(FIRST_BLOCK, min(2 * kappa, 256)))
+        self.most = max(problem.design.columns_at_a_time, problem.include.size + LEAST_BLOCK)
+        columns = _strongest(promising, strength, min(max(FIRST_BLOCK, min(2 * kappa, 256)), self.most))
         self.complete = columns.size == promising.size
-        self.block = _Block(problem, self.fixings, _joined(columns, problem.include))
+        self._first_columns = _joined(columns, problem.include)
         self.x, self.b, self.value = np.zeros(problem.n_features), 0.0, np.inf
         self.bound: Bound | None = None
         self.retries = 0
 
     def run(self) -> Root:
         """Solve for one price after the other, the problem's own at last."""
-        for price in self.prices[:-1]:
-            self._approach(price)
-        self._finish(self.prices[-1])
-        assert self.bound is not None, "every solve takes a bound"
-        return Root(self.value, self.bound, self.x, self.b, self.level)
+        try:
+            self.block = _Block(self.problem, self.fixings, self._first_columns)
+            for price in self.prices[:-1]:
+                self._approach(price)
+            self._finish(self.prices[-1])
+        except ExpiredError:
+            self.bound = max(self.bound or self._without_a_solve(), trivial_bound(self.problem), key=_value)
+        return Root(self.value, self._best_bound(), self.x, self.b, self.level)
+
+    def _without_a_solve(self) -> Bound:
+        """The bound at the dual point of the model without features, if there is time for one more pass."""
+        problem = self.problem
+        p = problem.loss.null_dual(problem.y, problem.weights, problem.fit_intercept)
+        try:
+            with grace(0.7):
+                return bound_at(problem, self.fixings, p)
+        except ExpiredError:
+            return trivial_bound(problem)
 
     def _approach(self, price: float) -> None:
         """Roughly, at a higher price: for the columns that matter there, and a start for the next price."""
@@ -104,8 +129,10 @@ class _RootSolve:
     def _solve(self, price: float, accuracy: float) -> Bound:
         """Solve over the block, and bound the whole problem: one pass over the matrix."""
         self.value, alpha, self.b, self.level = self.block.solve(price, self.x, (self.b, self.level), accuracy)
-        trial = bound_at(self.problem, self.fixings, _dual_of(self.problem, alpha))
+        with grace(0.7):  # a point that was reached is worth a pass
+            trial = bound_at(self.problem, self.fixings, _dual_of(self.problem, alpha))
         self.bound = trial if self.bound is None or trial.value > self.bound.value else self.bound
+        look_up()
         return trial
 
     def _best_bound(self) -> Bound:
@@ -118,9 +145,20 @@ class _RootSolve:
         if missing.size == 0:
             return False
         columns = _joined(self.block.columns, missing)
+        if columns.size > self.most:
+            columns = self._fitting(missing, np.abs(trial.correlation))
         del self.block  # two of them need not lie side by side
         self.block = _Block(self.problem, self.fixings, columns)
         return True
+
+    def _fitting(self, missing: IndexArray, strength: FloatArray) -> IndexArray:
+        """As many missing columns as fit into memory beside those that matter; columns that do not are given up."""
+        kept = self.block.columns[(self.x != 0.0)[self.block.columns] | self.fixings.included[self.block.columns]]
+        return _joined(kept, _strongest(missing, strength, max(self.most - kept.size, LEAST_BLOCK)))
+
+
+def _value(bound: Bound) -> float:
+    return bound.value
 
 
 def _first_correlations(problem: Problem) -> FloatArray:

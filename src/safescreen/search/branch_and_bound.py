@@ -7,8 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from safescreen.arrays import IndexArray
-from safescreen.incumbents import Incumbent, polish
+from safescreen.expiry import ExpiredError
+from safescreen.incumbents import Incumbent, polish_in_time
 from safescreen.kernels import BEST_MODEL, Goal, Orders
+from safescreen.kernels.patience import attend
 from safescreen.problem import Problem
 from safescreen.relaxation import Fixings, Root
 from safescreen.screening import decide
@@ -77,7 +79,11 @@ class Search:
 
     def _search_tree(self) -> Status | None:
         """Rounds of exploration until a limit is hit, which is returned, or nothing is left to explore."""
-        workers = self._prepare()
+        try:
+            workers = self._prepare()
+        except ExpiredError:  # while columns were gathered
+            self.screened = np.empty(0, np.int64)
+            return self.watch.limit(self.nodes) or Status.INTERRUPTED
         with ThreadPoolExecutor(self.settings.n_threads) as pool:
             while self.open_nodes > 0:
                 self._explore(workers, pool)
@@ -113,13 +119,15 @@ class Search:
         workers.let_go_on()
         limit, threads, upper = self.settings.node_limit, self.settings.n_threads, self.incumbent.objective
         nodes = _NO_LIMIT if limit is None else max(limit - self.nodes, 0)
-        if len(busy) == 1:
-            few = threads > 1 and self.open_nodes < FEW_NODES * threads
-            allowance = ALLOWANCE // 1000 if few else ALLOWANCE
-            workers.explore(busy[0], upper, self._orders._replace(node_limit=nodes, allowance=allowance))
+        few = len(busy) == 1 and threads > 1 and self.open_nodes < FEW_NODES * threads
+        allowance = ALLOWANCE // 1000 if few else ALLOWANCE
+        orders = self._orders._replace(node_limit=-(-nodes // len(busy)), allowance=allowance)
+        if len(busy) == 1 and not busy[0].is_long:
+            workers.explore(busy[0], upper, orders)
             return
-        orders = self._orders._replace(node_limit=-(-nodes // len(busy)), allowance=ALLOWANCE)
-        for task in [pool.submit(workers.explore, worker, upper, orders) for worker in busy]:
+        tasks = [pool.submit(workers.explore, worker, upper, orders) for worker in busy]
+        attend(tasks, [node for worker in busy for node in worker.at_hand], self.watch.expired)
+        for task in tasks:
             task.result()
 
     def _update(self, workers: Workers) -> None:
@@ -128,7 +136,8 @@ class Search:
             worker.flush_log()
             support = worker.collect_model(self.incumbent.objective)
             if support is not None:
-                self._adopt(polish(self.problem, support, self.incumbent.x, self.incumbent.b))
+                found = polish_in_time(self.problem, support, self.incumbent.x, self.incumbent.b)
+                self._adopt(found or self.incumbent)
         small = workers.n_columns * self.problem.n_samples <= SMALL_BLOCK
         if small and self.improver.is_due(self.incumbent, self._gap(), self.nodes):
             self._adopt(self.improver.next_door(self.incumbent, self.nodes))

@@ -14,8 +14,10 @@ from safescreen import kernels
 from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels import Orders, Subproblem
 from safescreen.kernels.exploration import EXHAUSTED, LOG_FULL, NODES_FULL, make_exploration
+from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.kernels.open_nodes import OpenNodes, enlarged, make_open_nodes
+from safescreen.kernels.patience import is_long
 from safescreen.kernels.proof_log import ProofLog
 
 _NO_NODES = make_open_nodes(1, 1, 1, 1)
@@ -91,6 +93,16 @@ class Explorer:
     def nodes(self) -> int:
         """Nodes explored so far."""
         return int(self._arrays.tally["nodes"][0])
+
+    @property
+    def nodes_at_hand(self) -> list[Node]:
+        """The nodes that are relaxed while it explores; they can be halted."""
+        return [self._arrays.node, self._arrays.refit_node]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether even one node may take long."""
+        return is_long(self._workspace.quadratic.x.size, self._arrays.node.u.size)
 
     def decided_by_root(self) -> IndexArray:
         """What the root's dual point has decided in some node, as ±(position + 1)."""

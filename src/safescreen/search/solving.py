@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from safescreen import kernels
-from safescreen.arrays import FloatArray, IndexArray
+from safescreen.arrays import FloatArray
+from safescreen.expiry import ExpiredError, expiring, grace
 from safescreen.files import write_whole
-from safescreen.incumbents import first_incumbent, polish
+from safescreen.incumbents import Incumbent, first_incumbent, polish_in_time
 from safescreen.problem import Problem, check_problem
 from safescreen.problem.validation import check_target
 from safescreen.relaxation import solve_root
@@ -84,16 +85,18 @@ def solve(
     """
     settings = Settings(rel_gap, time_limit, node_limit, screening, n_threads).checked()
     check_problem(problem)
-    candidate = _warm_support(problem, warm_start)
+    start = _checked_start(problem, warm_start)
     kernels.warm_up()
     with Interrupts() as interrupts, Progress(progress) as display, _proof(proof, problem) as writer:
         watch = Watch(settings, interrupts, display, callback)
-        root = solve_root(problem, max(1e-10, 1e-3 * settings.rel_gap))
-        incumbent = first_incumbent(problem, root, watch.expired)
-        if candidate is not None:
-            incumbent = min(incumbent, polish(problem, *candidate), key=lambda model: model.objective)
-        search = Search(problem, root, incumbent, watch, writer)
-        solution = search.solution(search.run())
+        with expiring(watch.expired):
+            root = solve_root(problem, max(1e-10, 1e-3 * settings.rel_gap))
+            incumbent = first_incumbent(problem, root, watch.expired)
+            proposed = None if start is None else _proposed(problem, start)
+            incumbent = min(incumbent, proposed or incumbent, key=lambda model: model.objective)
+            search = Search(problem, root, incumbent, watch, writer)
+            status = search.run()
+        solution = search.solution(status)
         if writer is not None:
             writer.finish(solution, root.bound, search.screened, settings.rel_gap)
     return solution
@@ -131,8 +134,8 @@ def _proof(path: str | PathLike[str] | None, problem: Problem) -> Iterator[Proof
         )
 
 
-def _warm_support(problem: Problem, warm_start: Any) -> tuple[IndexArray, FloatArray, float] | None:
-    """The support a warm start proposes, made to respect what the user decided."""
+def _checked_start(problem: Problem, warm_start: Any) -> FloatArray | None:
+    """The coefficients of a warm start, in the units of the data."""
     if warm_start is None:
         return None
     coef = np.asarray(getattr(warm_start, "coef", warm_start), dtype=np.float64)
@@ -141,9 +144,18 @@ def _warm_support(problem: Problem, warm_start: Any) -> tuple[IndexArray, FloatA
             f"warm_start has coefficients of shape {coef.shape}, but a solution or finite numbers of shape "
             f"({problem.n_features},) are needed."
         )
-    x = coef * problem.design.scales
-    size = np.abs(x)
-    size[problem.excluded] = 0.0
+    return coef
+
+
+def _proposed(problem: Problem, coef: FloatArray) -> Incumbent | None:
+    """The model a warm start proposes, made to respect what the user decided; None if there is no time for it."""
+    try:
+        with grace():
+            x = coef * problem.design.scales
+            size = np.abs(x)
+            size[problem.excluded] = 0.0
+    except ExpiredError:
+        return None
     size[problem.included] = np.inf
     order = np.argsort(-size, kind="stable")[: problem.k]
-    return np.sort(order[size[order] > 0.0]), x, 0.0
+    return polish_in_time(problem, np.sort(order[size[order] > 0.0]), x, 0.0)

@@ -9,6 +9,7 @@ import numpy as np
 from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels import IN, Orders
 from safescreen.kernels.exploration import make_shared
+from safescreen.kernels.node import Node
 from safescreen.kernels.open_nodes import (
     OpenNodes,
     add_root,
@@ -51,6 +52,16 @@ class Worker:
     def waiting(self) -> int:
         """Nodes waiting to be explored."""
         return count_waiting(self.open_nodes)
+
+    @property
+    def at_hand(self) -> list[Node]:
+        """The nodes that are relaxed while this worker explores."""
+        return self.explorer.nodes_at_hand
+
+    @property
+    def is_long(self) -> bool:
+        """Whether even one node may take long."""
+        return self.explorer.is_long
 
     @property
     def lower_bound(self) -> float:

@@ -1,0 +1,83 @@
+"""Compiled code that is called back when time is up, or when Ctrl-C raises."""
+
+from __future__ import annotations
+
+import threading
+from time import sleep
+
+import numpy as np
+import pytest
+
+from safescreen import kernels
+from safescreen.design.columns import Columns
+from safescreen.expiry import expiring
+from safescreen.kernels import GRAM, LOGISTIC, Start, Subproblem, Target, patience
+from safescreen.kernels.node import make_node
+from safescreen.kernels.node_relaxation import make_workspace
+
+
+@pytest.fixture
+def node():
+    return make_node(2, 3, np.ones(2))
+
+
+def until_halted(node):
+    """What stands for compiled code: it goes on until it is told to halt."""
+
+    def function():
+        for _ in range(6000):
+            if node.progress["halted"][0]:
+                return 7
+            sleep(0.005)
+        raise AssertionError("was never told to halt")
+
+    return function
+
+
+def test_a_call_is_halted_when_time_is_up(node):
+    with expiring(lambda: True):
+        assert patience.call(until_halted(node), node) == 7
+
+
+def test_a_call_begins_afresh(node):
+    patience.halt([node])
+    assert patience.call(lambda: int(node.progress["halted"][0]), node) == 0
+
+
+def test_what_is_raised_while_waiting_halts_first(node):
+    def press():
+        raise KeyboardInterrupt
+
+    with expiring(press), pytest.raises(KeyboardInterrupt):
+        patience.call(until_halted(node), node)
+    assert node.progress["halted"][0]
+    assert threading.active_count() < 50
+
+
+def large_relaxation():
+    """One whose exact Hessians alone are far beyond what may pass between two looks."""
+    rng = np.random.default_rng(0)
+    features, samples = 300, 2_000
+    rows = rng.standard_normal((features, samples))
+    y = np.where(rng.random(samples) < 0.5, 1.0, -1.0)
+    weights = np.full(samples, 1.0 / samples)
+    columns = Columns.all_dense(rows, np.full(features, 1e-12))
+    subproblem = Subproblem(columns, y, weights, gamma=1e4, mu=0.0, k=100, intercept=True, loss=LOGISTIC)
+    return subproblem, make_node(features, samples, np.ones(features)), make_workspace(features, weights, features)
+
+
+def test_a_relaxation_that_is_halted_has_a_valid_bound():
+    kernels.warm_up()
+    subproblem, node, workspace = large_relaxation()
+    assert patience.is_long(300, 2_000)
+    assert not patience.is_long(10, 1_000)
+    target = Target(np.inf, 1e-13, 0.0)
+    with expiring(lambda: True):
+        relaxed = kernels.relax(subproblem, node, workspace, Start(1.0, 0.0, GRAM), target)
+    assert node.progress["halted"][0]
+    assert relaxed.bound.value <= relaxed.primal  # and both may be infinite
+    halted_work = int(node.progress["work"][0])
+    whole = kernels.relax(subproblem, node, workspace, Start(1.0, 0.0, GRAM), target)
+    assert not node.progress["halted"][0]
+    assert int(node.progress["work"][0]) > halted_work
+    assert relaxed.bound.value <= whole.primal

@@ -1,0 +1,106 @@
+"""Limits hold in every phase: what is reached by then is returned, with an honest gap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import safescreen as ss
+from safescreen import expiry
+from safescreen.design import dense
+from safescreen.incumbents import first_incumbent, improve, without_features
+from safescreen.relaxation import solve_root, trivial_bound
+
+
+@pytest.fixture(params=["dense", "sparse"])
+def problem(request):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((300, 40)) * (rng.random((300, 40)) < 0.3)
+    y = np.where(X[:, :3].sum(axis=1) + rng.logistic(size=300) > 0.0, "yes", "no")
+    X = sparse.csc_array(X) if request.param == "sparse" else X
+    return ss.Problem(X, y, mu=1e-3, k=5, gamma=10.0, include=[7])
+
+
+def looks(number):
+    """Time that is up after so many looks."""
+    left = iter(range(number))
+    return lambda: next(left, None) is None
+
+
+@pytest.mark.parametrize("gone", [-1.0, 1.0])
+def test_no_time_at_all(problem, gone, monkeypatch, tmp_path):
+    monkeypatch.setattr(expiry, "GRACE_SECONDS", gone)
+    path = tmp_path / "early.proof"
+    solution = ss.solve(problem, time_limit=1e-9, proof=path)
+    assert solution.status == "time_limit"
+    assert solution.nodes == 0
+    assert 0.0 < solution.lower_bound < solution.objective
+    assert solution.objective == problem.objective(solution.coef, solution.intercept)
+    assert solution.objective <= without_features(problem).objective
+    if gone < 0.0:
+        assert solution.support.tolist() == [7]
+        assert solution.lower_bound == pytest.approx(problem.mu)
+    check = ss.verify(
+        path,
+        problem.design._X if problem.design.form == "dense" else problem.design._transposed.T,
+        np.where(problem.y > 0, "yes", "no"),
+    )
+    assert check.valid
+    best = ss.solve(problem)
+    assert solution.lower_bound <= best.objective <= solution.objective
+
+
+def test_time_may_be_up_at_any_look(problem, monkeypatch):
+    monkeypatch.setattr(expiry, "GRACE_SECONDS", -1.0)
+    best = ss.solve(problem)
+    simple, trivial = without_features(problem).objective, trivial_bound(problem).value
+    bounds = []
+    for number in range(200):
+        fresh = ss.Problem.__new__(ss.Problem)
+        vars(fresh).update(vars(problem) | {"design": copy_of(problem)})
+        expired = looks(number)
+        with expiry.expiring(expired):
+            root = solve_root(fresh)
+            model = first_incumbent(fresh, root, expiry.is_over)
+            done = not expiry.is_over()
+            model = improve(fresh, model, root, expiry.is_over)
+        assert trivial <= root.bound.value <= best.objective
+        assert best.lower_bound * (1.0 - 1e-12) <= model.objective <= simple
+        bounds.append(root.bound.value)
+        if done:
+            break
+    assert done
+    assert number > 5
+    assert bounds[0] == trivial < bounds[-1]
+
+
+def copy_of(problem):
+    """The matrix with nothing computed yet."""
+    design = problem.design
+    if design.form == "sparse":
+        return type(design)(design._transposed.T, problem.weights, problem.standardize)
+    return type(design)(design._X, problem.weights, problem.standardize)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_long_products_go_in_pieces(order, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.standard_normal((50, 8)), order=order)
+    factors = rng.standard_normal(50)
+    design = dense.DenseDesign(X, np.full(50, 0.02))
+    whole = design.correlations(factors)
+    monkeypatch.setattr(dense, "PASS_ENTRIES", 100)
+    assert design.correlations(factors) == pytest.approx(whole, rel=1e-13)
+    with expiry.expiring(looks(2)), pytest.raises(expiry.ExpiredError):
+        design.correlations(factors)
+
+
+def test_a_large_root_ends_in_time():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60_000, 300))
+    y = np.where(X[:, :40] @ rng.standard_normal(40) + rng.logistic(size=60_000) > 0.0, 1, -1)
+    solution = ss.solve(ss.Problem(X, y, k=100, gamma=1e4), time_limit=0.1)
+    assert solution.status == "time_limit"
+    assert solution.seconds < 4.0  # two seconds, and room for busy machines
+    assert solution.gap > 0.0
