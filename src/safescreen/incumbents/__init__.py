@@ -1,6 +1,15 @@
 """Good models fast: rounding, refitting, local search."""
 
 from safescreen.incumbents.local_search import first_incumbent, improve, perturb_and_improve, rounded
-from safescreen.incumbents.refit import Incumbent, Refitter, polish
+from safescreen.incumbents.refit import Incumbent, Refitter, polish, with_users_features
 
-__all__ = ["Incumbent", "Refitter", "first_incumbent", "improve", "perturb_and_improve", "polish", "rounded"]
+__all__ = [
+    "Incumbent",
+    "Refitter",
+    "first_incumbent",
+    "improve",
+    "perturb_and_improve",
+    "polish",
+    "rounded",
+    "with_users_features",
+]

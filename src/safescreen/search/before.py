@@ -6,7 +6,7 @@ import math
 from time import perf_counter
 
 from safescreen import kernels
-from safescreen.incumbents import Incumbent, first_incumbent, improve
+from safescreen.incumbents import Incumbent, first_incumbent, improve, with_users_features
 from safescreen.problem import Problem, check_problem
 from safescreen.relaxation import Root, solve_root
 from safescreen.screening import Screening, record_of
@@ -45,7 +45,7 @@ def screen(problem: Problem, *, upper_bound: float | None = None) -> Screening:
 
 def _default_upper(problem: Problem, root: Root) -> Incumbent:
     """The best model found without a search: here every bit of it decides features."""
-    return improve(problem, first_incumbent(problem, root), root, lambda: False)
+    return with_users_features(problem, improve(problem, first_incumbent(problem, root), root, lambda: False))
 
 
 def _checked(upper_bound: float, root: Root) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from safescreen import kernels
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.files import write_whole
-from safescreen.incumbents import first_incumbent, polish
+from safescreen.incumbents import first_incumbent, polish, with_users_features
 from safescreen.problem import Problem, check_problem
 from safescreen.problem.validation import check_target
 from safescreen.relaxation import solve_root
@@ -21,7 +21,7 @@ from safescreen.search.interrupts import Interrupts
 from safescreen.search.progress import Progress
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.settings import Settings
-from safescreen.search.solution import Solution
+from safescreen.search.solution import Solution, relative_gap
 from safescreen.search.watch import Callback, Watch
 
 
@@ -89,6 +89,8 @@ def solve(
         incumbent = first_incumbent(problem, root, watch.expired)
         if candidate is not None:
             incumbent = min(incumbent, polish(problem, *candidate), key=lambda model: model.objective)
+        if relative_gap(incumbent.objective, root.bound.value) > settings.rel_gap:
+            incumbent = with_users_features(problem, incumbent)
         search = Search(problem, root, incumbent, watch, writer)
         solution = search.solution(search.run())
         if writer is not None:
