@@ -11,6 +11,15 @@ import safescreen as ss
 from safescreen.incumbents import polish
 
 
+def nearly_constant(sizes, samples, seed, spread):
+    """Columns of these sizes whose entries differ by so little that they are nearly collinear; labels at random."""
+    rng = np.random.default_rng(seed)
+    X = (1.0 + spread * rng.standard_normal((samples, len(sizes)))) * sizes
+    y = np.where(rng.random(samples) < 0.5, 1, -1)
+    y[:2] = 1, -1
+    return X, y
+
+
 def time_stamps(samples, seed, size=1.7e18, spread=1e-15):
     """Nanoseconds since 1970, within a second, beside two ordinary columns."""
     rng = np.random.default_rng(seed)
@@ -25,6 +34,28 @@ def without_coefficients(problem):
     share = float(problem.weights[problem.y > 0.0].sum())
     intercept = math.log(share / (1.0 - share)) if problem.fit_intercept else 0.0
     return problem.objective(np.zeros(problem.n_features), intercept)
+
+
+TERMS = [{"k": 1}, {"k": 2}, {"mu": 0.01}, {"mu": 0.01, "gamma": 1e8}, {"k": 1, "mu": 0.01}, {"k": 2, "include": [1]}]
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("sizes", [(1e8, 1e60), (1.0, 1e149), (1e100, 1e149), (1e-149, 1e149)])
+def test_a_search_ends_whatever_the_columns(sizes, fit_intercept):
+    for seed, terms in enumerate(TERMS):
+        for samples in (3, 30):
+            for spread in (0.0, 1e-9, 1.0):
+                X, y = nearly_constant(sizes, samples, seed, spread)
+                options = {"fit_intercept": fit_intercept, "standardize": False, "gamma": 100.0}
+                problem = ss.Problem(X, y, **(options | terms))
+                solution = ss.solve(problem, node_limit=500)
+                assert solution.status in ("optimal", "numerical_limit")
+                assert math.isfinite(solution.intercept)
+                assert np.isfinite(solution.coef).all()
+                assert 0.0 <= solution.lower_bound <= solution.objective
+                assert solution.objective <= without_coefficients(problem) * (1.0 + 1e-12)
+                assert ss.screen(problem).lower_bound >= 0.0
+                assert 0.0 <= ss.relax(problem).lower_bound < np.inf
 
 
 @pytest.mark.parametrize("standardize", [False, True])
@@ -56,3 +87,24 @@ def test_the_users_features_alone_are_tried(monkeypatch):
     assert poor.objective > alone.objective
     monkeypatch.setattr("safescreen.search.solving.first_incumbent", lambda *arguments: poor)
     assert ss.solve(problem, node_limit=0).objective <= alone.objective * (1.0 + 1e-12)
+
+
+def test_bounds_are_never_below_the_trivial_one():
+    X, y = time_stamps(30, 0, spread=1e-9)
+    problem = ss.Problem(X, y, mu=0.01, gamma=1e4, include=[0], standardize=False, fit_intercept=True)
+    solution = ss.solve(problem, node_limit=0)
+    assert solution.root.value < 0.0  # or there is nothing to be seen here
+    for lower_bound in (solution.lower_bound, ss.screen(problem).lower_bound, ss.relax(problem).lower_bound):
+        assert 0.0099 < lower_bound <= 0.01
+    with pytest.raises(ValueError, match=r"at least 0\.01"):
+        ss.screen(problem, upper_bound=0.005)
+
+
+def test_a_proof_may_use_that_no_objective_is_negative(tmp_path):
+    X, y = time_stamps(30, 0, spread=1e-9)
+    problem = ss.Problem(X, y, mu=0.01, gamma=1e4, include=[0], standardize=False, fit_intercept=True)
+    ss.solve(problem, node_limit=0, proof=tmp_path / "proof.npz")
+    check = ss.verify(tmp_path / "proof.npz", X, y)
+    assert check.valid, check.reason
+    assert 0.0099 < check.lower_bound <= 0.01
+    assert check.enclosure[0] == check.lower_bound <= check.enclosure[1]

@@ -1,6 +1,6 @@
 """One dual point and what it bounds: the relaxation of the whole problem."""
 
-from safescreen.relaxation.bounds import Bound, Fixings, bound_at, sharp_bound_at
+from safescreen.relaxation.bounds import Bound, Fixings, bound_at, sharp_bound_at, trivial_bound
 from safescreen.relaxation.perspective import Root, solve_root
 from safescreen.relaxation.relaxing import Relaxation, relax
 from safescreen.relaxation.restriction import restricted, restricted_for_search
@@ -16,4 +16,5 @@ __all__ = [
     "restricted_for_search",
     "sharp_bound_at",
     "solve_root",
+    "trivial_bound",
 ]

@@ -57,6 +57,11 @@ class Bound:
     sharp: bool = False  # whether some columns were summed exactly
 
 
+def trivial_bound(problem: Problem) -> float:
+    """What needs no dual point: no loss or ridge is negative, and the features the user includes have their price."""
+    return problem.mu * problem.include.size * (1.0 - 4.0 * UNIT)
+
+
 def bound_at(problem: Problem, fixings: Fixings, dual: FloatArray) -> Bound:
     """The safe lower bound that a dual point ``p`` in [0, 1] gives for the whole problem: one pass over the matrix."""
     p, alpha = _dual_point(problem, dual)
