@@ -31,7 +31,8 @@ ROOMS = {
     "relaxation": "arrays rounding tuning formatting.cards design problem kernels",
     "screening": "arrays rounding formatting.cards problem relaxation",
     "incumbents": "arrays tuning problem kernels relaxation screening",
-    "search": "arrays tuning status files formatting.cards problem kernels relaxation screening incumbents",
+    "search": "arrays rounding tuning status files formatting.cards verification problem kernels relaxation screening "
+    "incumbents",
     "estimation": "arrays defaults status prediction formatting.digits problem search.solution",
     "path": "status formatting.cards problem search estimation",
     "summary": "arrays formatting problem.labels search.solution estimation",

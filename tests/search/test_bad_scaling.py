@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import safescreen as ss
 from safescreen.incumbents import polish
+from safescreen.testing.reference import brute_force
 
 
 def nearly_constant(sizes, samples, seed, spread):
@@ -100,6 +102,46 @@ def test_bounds_are_never_below_the_trivial_one():
         ss.screen(problem, upper_bound=0.005)
 
 
+# -- proofs ----------------------------------------------------------------------------------------------
+
+
+def one_large_column(size, seed, offset=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 5))
+    X[:, 0] = size * (X[:, 0] + offset)
+    y = np.where(rng.random(30) < 0.5, 1, -1)
+    y[:2] = 1, -1
+    return X, y
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("offset", [0.0, 1.0])
+@pytest.mark.parametrize("size", [1e11, 1e12, 1e13, 1.7e18, 1e60, 1e149])
+def test_proofs_of_badly_scaled_data_are_accepted(size, offset, fit_intercept, tmp_path):
+    for seed in range(4):
+        X, y = one_large_column(size, seed, offset)
+        problem = ss.Problem(X, y, k=2, gamma=100.0, fit_intercept=fit_intercept, standardize=False)
+        solution = ss.solve(problem, proof=tmp_path / "proof.npz")
+        check = ss.verify(tmp_path / "proof.npz", X, y)
+        assert check.valid, check.reason
+        assert 0.0 <= check.lower_bound <= check.objective
+        assert check.claims["lower_bound"] <= solution.lower_bound
+        if check.claims["status"] == "optimal":
+            assert check.gap <= 1e-4 * (1.0 + 1e-6)
+
+
+def test_claims_are_what_the_checker_finds(tmp_path):
+    """A search that shows less than was asked for, but something: no digit of it is given away."""
+    X, y = one_large_column(1e12, 1)
+    problem = ss.Problem(X, y, k=2, gamma=1e4, include=[0], fit_intercept=False, standardize=False)
+    ss.solve(problem, rel_gap=1e-9, proof=tmp_path / "proof.npz")
+    check = ss.verify(tmp_path / "proof.npz", X, y)
+    assert check.valid, check.reason
+    assert check.claims["lower_bound"] == check.lower_bound
+    assert 0.1 < check.lower_bound <= brute_force(problem).value
+    assert check.claims["status"] == "numerical_limit"
+
+
 def test_a_proof_may_use_that_no_objective_is_negative(tmp_path):
     X, y = time_stamps(30, 0, spread=1e-9)
     problem = ss.Problem(X, y, mu=0.01, gamma=1e4, include=[0], standardize=False, fit_intercept=True)
@@ -108,3 +150,23 @@ def test_a_proof_may_use_that_no_objective_is_negative(tmp_path):
     assert check.valid, check.reason
     assert 0.0099 < check.lower_bound <= 0.01
     assert check.enclosure[0] == check.lower_bound <= check.enclosure[1]
+
+
+def test_the_trivial_bound_is_no_excuse_for_a_claim(tmp_path):
+    X, y = time_stamps(30, 0, spread=1e-9)
+    problem = ss.Problem(X, y, mu=0.01, gamma=1e4, include=[0], standardize=False, fit_intercept=True)
+    ss.solve(problem, node_limit=0, proof=tmp_path / "proof.npz")
+    with np.load(tmp_path / "proof.npz") as proof:
+        arrays = dict(proof)
+    header = json.loads(bytes(arrays["header"]))
+    header["claims"]["lower_bound"] += 1e-4
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(tmp_path / "forged.npz", **arrays)
+    assert "lower bound" in ss.verify(tmp_path / "forged.npz", X, y).reason
+
+
+def test_ordinary_data_need_no_second_look(tmp_path, monkeypatch):
+    X, y, _ = ss.datasets.make_sparse_logistic(200, 50, 5, 1.0, random_state=0)
+    monkeypatch.setattr("safescreen.search.proof_writer.confirmed", None)
+    ss.solve(ss.Problem(X, y, k=4, gamma=1e3), node_limit=50, proof=tmp_path / "proof.npz")
+    assert ss.verify(tmp_path / "proof.npz", X, y).valid
