@@ -33,7 +33,8 @@ ROOMS = {
     "relaxation": "arrays rounding tuning expiry formatting.cards design problem kernels",
     "screening": "arrays rounding formatting.cards problem relaxation",
     "incumbents": "arrays tuning expiry problem kernels relaxation screening",
-    "search": "arrays tuning expiry status files formatting.cards problem kernels relaxation screening incumbents",
+    "search": "arrays rounding tuning expiry status files formatting.cards verification problem kernels relaxation "
+    "screening incumbents",
     "estimation": "arrays defaults status prediction formatting.digits problem search.solution",
     "path": "status formatting.cards problem search estimation",
     "summary": "arrays formatting problem.labels search.solution estimation",

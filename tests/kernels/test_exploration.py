@@ -92,6 +92,13 @@ def test_without_a_free_feature_none_is_chosen():
     assert kernel.choose(node) == (-1, 0)
 
 
+def test_a_free_feature_can_be_branched_on_whatever_its_numbers():
+    node = random_case(0).node
+    put(node, [OUT, FREE, IN, FREE, OUT, IN], np.full(6, np.nan))
+    node.best_q[:] = np.nan
+    assert kernel.choose(node) == (1, 0)
+
+
 # -- rounding --------------------------------------------------------------------------------------------
 
 

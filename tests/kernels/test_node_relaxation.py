@@ -9,7 +9,7 @@ from kernel_cases import as_case, empty_point, low_level, random_case, random_pr
 from safescreen import kernels
 from safescreen.kernels import node_relaxation as kernel
 from safescreen.kernels.dual_bound import NodeBound
-from safescreen.kernels.losses import dual_point
+from safescreen.kernels.losses import DualPoint, dual_point
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE, Start, Target
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE
 from safescreen.kernels.subproblem import FREE, IN, OUT
@@ -95,15 +95,31 @@ def test_steps_are_halved_then_given_up(case):
     model.start[:2], model.move[:2] = [1.0, -1.0], [4.0, 8.0]
     lengths = []
     while progress.length > 0.0:
-        kernel.shorten_step(progress, model)
+        kernel.shorten_step(progress, model, case.workspace.step)
         lengths.append(float(progress.length))
         assert model.x[:2].tolist() == [1.0 + 4.0 * lengths[-1], -1.0 + 8.0 * lengths[-1]]
     assert lengths == [*(0.5**i for i in range(1, 11)), 0.0]
     assert progress.strategy == UPPER_CURVATURE
     assert not progress.stalled
     progress.length = 1e-3
-    kernel.shorten_step(progress, model)  # even the model that never overshoots did
+    kernel.shorten_step(progress, model, case.workspace.step)  # even the model that never overshoots did
     assert progress.stalled
+
+
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf, np.nan])
+def test_a_step_that_is_not_finite_leaves_nothing_behind(case, wrong):
+    progress, model, step = case.progress, case.workspace.quadratic, case.workspace.step
+    progress.working, progress.length = 2, 1e-3
+    model.start[:2], model.move[:2], step[:] = [1.0, -1.0], [wrong, 8.0], wrong
+    kernel.shorten_step(progress, model, step)
+    assert progress.length == 0.0
+    assert model.x[:2].tolist() == [1.0, -1.0]
+    assert not step.any()
+
+
+def loss_of(loss):
+    """A dual point with this loss, and nothing wrong with it."""
+    return DualPoint(loss, 0.5, 1.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +136,12 @@ def test_steps_are_halved_then_given_up(case):
 )
 def test_overshooting(case, before, primal, length, expected):
     case.progress.primal, case.progress.length = before, length
-    assert bool(kernel.overshoots(case.progress, primal)) == expected
+    assert bool(kernel.overshoots(case.progress, primal, loss_of(primal))) == expected
+
+
+def test_an_infinite_predictor_overshoots_however_small_its_loss(case):
+    case.progress.primal, case.progress.length = 1.0, 1.0
+    assert kernel.overshoots(case.progress, 0.0, loss_of(0.0)._replace(entropy=np.nan))
 
 
 def test_accepted_steps_move_the_iterate(case):
@@ -151,14 +172,24 @@ def test_idle_rounds_stall(case):
 
 def test_worse_than_no_model_leads_nowhere_once(case):
     progress = case.progress
-    assert not kernel.leads_nowhere(kernels.LOGISTIC, progress, 0.69)
-    assert kernel.leads_nowhere(kernels.LOGISTIC, progress, 0.70)
+    assert not kernel.leads_nowhere(kernels.LOGISTIC, progress, loss_of(0.69))
+    assert kernel.leads_nowhere(kernels.LOGISTIC, progress, loss_of(0.70))
     progress.stalled, progress.primal, progress.bound = True, 1.0, 0.9
-    assert kernel.leads_nowhere(kernels.LOGISTIC, progress, 0.1)
+    assert kernel.leads_nowhere(kernels.LOGISTIC, progress, loss_of(0.1))
     progress.bound = 1.0 - 1e-8
-    assert not kernel.leads_nowhere(kernels.LOGISTIC, progress, 0.1)
+    assert not kernel.leads_nowhere(kernels.LOGISTIC, progress, loss_of(0.1))
     progress.restarted = True
-    assert not kernel.leads_nowhere(kernels.LOGISTIC, progress, 99.0)
+    assert not kernel.leads_nowhere(kernels.LOGISTIC, progress, loss_of(99.0))
+
+
+@pytest.mark.parametrize("wrong", [np.inf, np.nan])
+def test_a_start_that_is_not_finite_is_dropped(wrong):
+    case = random_case(3, k=2, fit_intercept=True)
+    set_iterate(case, [wrong, 0.0, 0.0, 0.0, 0.0, 0.0], 0.5)
+    start, target = Start(0.3, 0.5, GRAM), Target(np.inf, 1e-6, 0.0)
+    relaxed = kernels.relax(case.subproblem, case.node, case.workspace, start, target)
+    assert np.isfinite(case.node.x).all()
+    assert relaxed.primal - relaxed.bound.value <= 1e-6 * relaxed.primal
 
 
 def test_restart_forgets_the_iterate_but_not_the_bound(case):

@@ -186,6 +186,11 @@ class Design(ABC):
 
     @property
     @abstractmethod
+    def matrix(self) -> Any:
+        """The raw matrix as the checker of proofs takes it: dense, or sparse columns without zeros, in float64."""
+
+    @property
+    @abstractmethod
     def dtype(self) -> np.dtype[Any]:
         """The type in which the raw matrix is held."""
 

@@ -25,6 +25,11 @@ class DenseDesign(Design):
         self._ready_for_blas = X.dtype == np.float64 and (X.flags.c_contiguous or X.flags.f_contiguous)
 
     @property
+    def matrix(self) -> Any:
+        """The raw matrix, dense, in float64."""
+        return self._X.astype(np.float64, copy=False)
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The type in which the raw matrix is held."""
         return self._X.dtype

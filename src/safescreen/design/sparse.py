@@ -41,6 +41,11 @@ class SparseDesign(Design):
         self._transposed = canonical_csc(X).T  # CSR: one row per feature
 
     @property
+    def matrix(self) -> Any:
+        """The raw matrix in compressed columns, in float64."""
+        return self._transposed.T.astype(np.float64)
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The type in which the raw matrix is held."""
         dtype: np.dtype[Any] = self._transposed.dtype

@@ -1,7 +1,7 @@
 """Good models fast: rounding, refitting, local search."""
 
 from safescreen.incumbents.local_search import first_incumbent, improve, perturb_and_improve, polish_in_time, rounded
-from safescreen.incumbents.refit import Incumbent, Refitter, polish, without_features
+from safescreen.incumbents.refit import Incumbent, Refitter, polish, with_users_features, without_features
 
 __all__ = [
     "Incumbent",
@@ -12,5 +12,6 @@ __all__ = [
     "polish",
     "polish_in_time",
     "rounded",
+    "with_users_features",
     "without_features",
 ]

@@ -71,7 +71,8 @@ class Refitter:
             hessian += block @ block.T
         hessian[np.diag_indices(chosen.size)] += 2.0 / self.problem.gamma
         variances = np.diag(np.linalg.pinv(hessian, hermitian=True))[: chosen.size]
-        return np.asarray(self._node.x[chosen] ** 2 / (2.0 * np.maximum(variances, 1e-300)))
+        with np.errstate(over="ignore"):
+            return np.asarray(self._node.x[chosen] ** 2 / (2.0 * np.maximum(variances, 1e-300)))
 
     def entry_gains(self) -> FloatArray:
         """How much each column would like to enter after the last fit: its one-dimensional Newton decrease."""
@@ -91,7 +92,11 @@ def without_features(problem: Problem) -> Incumbent:
 
 
 def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> Incumbent:
-    """Fit a support to machine accuracy and evaluate the model, rounding up."""
+    """Fit a support to machine accuracy and evaluate the model, rounding up.
+
+    Where the numbers leave the range of doubles, a fit can end anywhere or be no number at all. One that is worse than
+    no coefficients makes way for the model that has none, of the features the user includes.
+    """
     refitter = Refitter(problem, support)
     refitter.b = b
     value = refitter.fit(np.arange(support.size), x[support], 0.0)
@@ -99,6 +104,36 @@ def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> In
     exact[support] = refitter.coefficients(np.arange(support.size))
     b = refitter.b
     del refitter  # its columns need not lie beside those of the evaluation
-    coef, intercept = problem.to_data_units(exact, b)
-    objective = problem.objective(coef, intercept)
-    return Incumbent(support, exact, b, coef, intercept, objective, max(objective - value, 0.0) / objective)
+    fitted = _evaluated(problem, support, exact, b, value)
+    intercept, loss = problem.loss.null_model(problem.y, problem.weights, problem.fit_intercept)
+    if fitted is not None and fitted.objective <= (loss + problem.mu * support.size) * (1.0 + 1e-12):
+        return fitted
+    value = loss + problem.mu * problem.include.size
+    plain = _evaluated(problem, problem.include, np.zeros(problem.n_features), intercept, value)
+    assert plain is not None, "without coefficients nothing overflows"
+    return plain if fitted is None or plain.objective < fitted.objective else fitted
+
+
+def _evaluated(problem: Problem, support: IndexArray, x: FloatArray, b: float, value: float) -> Incumbent | None:
+    """The model with its objective, rounded up from about ``value``; none if it, or its objective, is not finite."""
+    if not (np.isfinite(x).all() and math.isfinite(b)):
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        try:
+            coef, intercept = problem.to_data_units(x, b)
+            objective = problem.objective(coef, intercept)
+        except (OverflowError, ValueError):  # of exact sums, and of coefficients that are too large in the data's units
+            return None
+    if not math.isfinite(objective):
+        return None
+    return Incumbent(support, x, b, coef, intercept, objective, max(objective - value, 0.0) / objective)
+
+
+def with_users_features(problem: Problem, best: Incumbent) -> Incumbent:
+    """The model at hand, or the fit of the features the user includes and no others, if that is better.
+
+    More features fit at least as well, so that it cannot be unless they have a price, or their fit was dropped.
+    """
+    if best.x.any() and (problem.mu == 0.0 or np.array_equal(best.support, problem.include)):
+        return best
+    return min(best, polish(problem, problem.include, best.x, best.b), key=lambda model: model.objective)

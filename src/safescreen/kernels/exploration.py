@@ -389,7 +389,7 @@ def choose(node: Node) -> tuple[int, int]:
             score = min(z, 1.0 - z)
             if score > most:
                 best, most = j, score
-        if node.best_q[j] + t > strongest:
+        if fallback < 0 or node.best_q[j] + t > strongest:  # whatever the numbers, a free feature can be branched on
             fallback, strongest = j, node.best_q[j] + t
     return (best if best >= 0 else fallback), fractional
 

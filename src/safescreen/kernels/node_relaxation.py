@@ -111,13 +111,13 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
     for attempt in range(RELAXATION_ROUNDS):
         try_step(node.u, workspace.step, progress.length, workspace.trial)
         dual = dual_point(subproblem, workspace.trial, workspace.point)
-        if leads_nowhere(subproblem.loss, progress, dual.loss):
+        if leads_nowhere(subproblem.loss, progress, dual):
             restart(subproblem, node, workspace)
             continue
         level = water_level(quadratic, progress.working, penalty)
         primal = dual.loss + penalty_value(quadratic, progress.working, level, penalty)
-        if overshoots(progress, primal):
-            shorten_step(progress, quadratic)
+        if overshoots(progress, primal, dual):
+            shorten_step(progress, quadratic, workspace.step)
             continue
         accept_step(node, workspace, primal, dual.shift)
         evaluate_bound(subproblem, node, workspace.point, dual, target, attempt == RELAXATION_ROUNDS - 1)
@@ -131,6 +131,8 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
             tolerance = model_tolerance(progress, target)
             thorough = progress.strategy >= NEWTON_EXACT
             progress.level = minimise(quadratic, progress.working, progress.level, penalty, tolerance, thorough)
+            if not progress.level < np.inf:
+                progress.level = penalty.lowest
             direction(subproblem.columns, quadratic, progress.working, workspace.step)
             progress.length = 1.0
 
@@ -197,12 +199,16 @@ def try_step(u: FloatArray, step: FloatArray, length: float, trial: FloatArray) 
 
 
 @inlined
-def leads_nowhere(code: int, progress: Record, loss: float) -> bool:
-    """Whether to begin again with no model: the start is worse than none at all, or stalled before its goal. Once."""
+def leads_nowhere(code: int, progress: Record, dual: DualPoint) -> bool:
+    """Whether to begin again with no model: the start is worse than none at all, or stalled before its goal. Once.
+
+    A predictor that is not finite is worse than none, whatever its loss; see :func:`overshoots`.
+    """
     if progress.restarted:
         return False
     stuck = progress.stalled and progress.primal - progress.bound > STALLED_GAP * progress.primal
-    return loss > loss_without_model(code) or stuck
+    unusable = progress.primal == np.inf and not dual.entropy > -np.inf
+    return dual.loss > loss_without_model(code) or unusable or stuck
 
 
 @compiled
@@ -222,13 +228,18 @@ def restart(subproblem: Subproblem, node: Node, workspace: Workspace) -> None:
 
 
 @inlined
-def overshoots(progress: Record, primal: float) -> bool:
-    """Whether a step must be shortened: it does not decrease the objective, or is no number. Length zero stays."""
-    return not primal <= progress.primal + 4.0 * UNIT * abs(progress.primal) and progress.length > 0.0
+def overshoots(progress: Record, primal: float, dual: DualPoint) -> bool:
+    """Whether a step must be shortened: it does not decrease the objective, or is no number. Length zero stays.
+
+    Badly scaled columns can make a step overflow. The loss of such a predictor may look fine, but its entropy is no
+    number: infinite predictors have ``p a = 0 · inf``.
+    """
+    decreases = primal <= progress.primal + 4.0 * UNIT * abs(progress.primal) and dual.entropy > -np.inf
+    return not decreases and progress.length > 0.0
 
 
 @inlined
-def shorten_step(progress: Record, quadratic: Quadratic) -> None:
+def shorten_step(progress: Record, quadratic: Quadratic, step: FloatArray) -> None:
     """Halve the step; one that cannot be made short enough needs a model that never overshoots."""
     escalate(progress)
     progress.length = 0.5 * progress.length if progress.length > SHORTEST_STEP else 0.0
@@ -236,6 +247,8 @@ def shorten_step(progress: Record, quadratic: Quadratic) -> None:
         if progress.strategy == UPPER_CURVATURE:
             progress.stalled = True
         progress.strategy = UPPER_CURVATURE
+        clear(step)  # it may have entries that are not finite, and zero times these is not zero
+        clear(quadratic.move)
     for a in range(progress.working):
         quadratic.x[a] = quadratic.start[a] + progress.length * quadratic.move[a]
 

@@ -36,6 +36,9 @@ class Loss(Protocol):
     def null_dual(self, y: FloatArray, w: FloatArray, intercept: bool) -> FloatArray:
         """The dual point of the model without features."""
 
+    def null_model(self, y: FloatArray, w: FloatArray, intercept: bool) -> tuple[float, float]:
+        """The intercept of the model without features, and its loss, but for rounding."""
+
     def curvature(self, p: FloatArray) -> FloatArray:
         """Second derivative of each sample's loss at the dual point ``p``."""
 
@@ -89,6 +92,14 @@ class Logistic:
             return np.full(y.size, 0.5)
         positive = float(w[y > 0.0].sum())
         return np.where(y > 0.0, 1.0 - positive, positive)
+
+    def null_model(self, y: FloatArray, w: FloatArray, intercept: bool) -> tuple[float, float]:
+        """The logarithm of the odds, and the entropy of the classes."""
+        if not intercept:
+            return 0.0, math.log(2.0)
+        positive, negative = float(w[y > 0.0].sum()), float(w[y < 0.0].sum())
+        log_positive, log_negative = math.log(positive), math.log(negative)
+        return log_positive - log_negative, -(positive * log_positive + negative * log_negative)
 
     def curvature(self, p: FloatArray) -> FloatArray:
         """``p (1 - p)``."""

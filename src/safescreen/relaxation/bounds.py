@@ -57,6 +57,11 @@ class Bound:
     sharp: bool = False  # whether some columns were summed exactly
 
 
+def trivial_bound(problem: Problem) -> float:
+    """What needs no dual point: no loss or ridge is negative, and the features the user includes have their price."""
+    return problem.mu * problem.include.size * (1.0 - 4.0 * UNIT)
+
+
 def bound_at(problem: Problem, fixings: Fixings, dual: FloatArray) -> Bound:
     """The safe lower bound that a dual point ``p`` in [0, 1] gives for the whole problem: one pass over the matrix."""
     p, alpha = _dual_point(problem, dual)
@@ -127,16 +132,23 @@ def _bound(
         kth_gain = float(gains[0]) if kappa else NEVER
     elif kappa == gains.size and kappa:
         kth_gain = float(gains.min())
-    terms = (
-        entropy_below(problem, p), -math.fsum(gain[fixings.included].tolist()), -math.fsum(gains[gains > 0.0].tolist())
-    )  # fmt: skip
+    terms = entropy_below(problem, p), -_sum(gain[fixings.included]), -_sum(gains[gains > 0.0])
     value = math.fsum(terms) - 8.0 * UNIT * math.fsum(map(abs, terms))
     return Bound(value, gain, kth_gain, next_gain, correlation, p)
 
 
+def _sum(gains: FloatArray) -> float:
+    """Their exact sum, rounded; infinite where badly scaled columns make it so."""
+    try:
+        return math.fsum(gains.tolist())
+    except OverflowError:
+        return math.inf
+
+
 def _gain(problem: Problem, widened: FloatArray) -> FloatArray:
     """``q - μ`` from correlations that are rounded up."""
-    return np.asarray(0.25 * problem.gamma * (1.0 + 16.0 * UNIT) * widened * widened - problem.mu)
+    with np.errstate(over="ignore"):
+        return np.asarray(0.25 * problem.gamma * (1.0 + 16.0 * UNIT) * widened * widened - problem.mu)
 
 
 def _imbalance(problem: Problem, alpha: FloatArray) -> float:

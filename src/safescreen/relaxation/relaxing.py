@@ -11,6 +11,7 @@ from safescreen import kernels
 from safescreen.arrays import FloatArray
 from safescreen.problem import Problem, check_problem
 from safescreen.relaxation.big_m import solve_big_m
+from safescreen.relaxation.bounds import trivial_bound
 from safescreen.relaxation.perspective import solve_root
 
 
@@ -80,6 +81,7 @@ def relax(problem: Problem, *, formulation: str = "perspective", M: float = 1.0)
         z = _fractional_choice(problem, x)
     else:
         value, bound, x, b, z, dual = solve_big_m(problem, M)
+    bound = max(trivial_bound(problem), bound)
     coef, intercept = problem.to_data_units(x, b)
     return Relaxation(bound, max(value, bound), coef, intercept, z, dual, perf_counter() - start)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.problem import Problem
-from safescreen.relaxation import Bound, Fixings
+from safescreen.relaxation import Bound, Fixings, trivial_bound
 from safescreen.screening.rule import decide, flipped
 
 
@@ -74,7 +74,7 @@ def record_of(problem: Problem, bound: Bound, upper: float, seconds: float) -> S
         included=np.flatnonzero(fixings.included),
         undecided=np.flatnonzero(fixings.free),
         margin=np.where(given.free, raised - upper, np.inf),
-        lower_bound=min(bound.value, upper),
+        lower_bound=min(max(trivial_bound(problem), bound.value), upper),
         upper_bound=upper,
         seconds=seconds,
     )

@@ -22,9 +22,10 @@ def flipped(bound: Bound, fixings: Fixings) -> tuple[BoolArray, FloatArray]:
     was chosen. Decided features are never flipped: their entry is minus infinity.
     """
     chosen = (bound.gain > 0.0) & (bound.gain >= bound.kth_gain)
-    margin = np.where(chosen, bound.gain - bound.next_gain, bound.kth_gain - bound.gain)
-    slack = 4.0 * UNIT * (abs(bound.value) + np.abs(bound.gain) + bound.kth_gain + bound.next_gain)
-    return chosen, np.where(fixings.free, bound.value + margin - slack, -np.inf)
+    with np.errstate(invalid="ignore"):  # gains that overflow: what is no number proves nothing
+        margin = np.where(chosen, bound.gain - bound.next_gain, bound.kth_gain - bound.gain)
+        slack = 4.0 * UNIT * (abs(bound.value) + np.abs(bound.gain) + bound.kth_gain + bound.next_gain)
+        return chosen, np.where(fixings.free, bound.value + margin - slack, -np.inf)
 
 
 def decide(bound: Bound, fixings: Fixings, upper: float) -> Fixings:

@@ -6,9 +6,9 @@ import math
 from time import perf_counter
 
 from safescreen import kernels
-from safescreen.incumbents import Incumbent, first_incumbent, improve
+from safescreen.incumbents import Incumbent, first_incumbent, improve, with_users_features
 from safescreen.problem import Problem, check_problem
-from safescreen.relaxation import Root, solve_root
+from safescreen.relaxation import Root, solve_root, trivial_bound
 from safescreen.screening import Screening, record_of
 
 
@@ -39,20 +39,21 @@ def screen(problem: Problem, *, upper_bound: float | None = None) -> Screening:
     kernels.warm_up()
     start = perf_counter()
     root = solve_root(problem)
-    upper = _checked(upper_bound, root) if upper_bound is not None else _default_upper(problem, root).objective
+    lowest = max(trivial_bound(problem), root.bound.value)
+    upper = _checked(upper_bound, lowest) if upper_bound is not None else _default_upper(problem, root).objective
     return record_of(problem, root.bound, upper, perf_counter() - start)
 
 
 def _default_upper(problem: Problem, root: Root) -> Incumbent:
     """The best model found without a search: here every bit of it decides features."""
-    return improve(problem, first_incumbent(problem, root), root, lambda: False)
+    return with_users_features(problem, improve(problem, first_incumbent(problem, root), root, lambda: False))
 
 
-def _checked(upper_bound: float, root: Root) -> float:
+def _checked(upper_bound: float, lowest: float) -> float:
     upper = float(upper_bound)
-    if math.isnan(upper) or upper < root.bound.value:
+    if math.isnan(upper) or upper < lowest:
         raise ValueError(
-            f"upper_bound is {upper_bound!r}, but every model has an objective of at least {root.bound.value:.9g}: "
+            f"upper_bound is {upper_bound!r}, but every model has an objective of at least {lowest:.9g}: "
             "give the objective of a model that exists."
         )
     return upper

@@ -12,7 +12,7 @@ from safescreen.incumbents import Incumbent, polish_in_time
 from safescreen.kernels import BEST_MODEL, Goal, Orders
 from safescreen.kernels.patience import attend
 from safescreen.problem import Problem
-from safescreen.relaxation import Fixings, Root
+from safescreen.relaxation import Fixings, Root, trivial_bound
 from safescreen.screening import decide
 from safescreen.search.improving import Improver
 from safescreen.search.proof_writer import ProofWriter
@@ -40,7 +40,7 @@ class Search:
         self.improver = Improver(problem, root, watch)
         self.screened: IndexArray = np.empty(0, np.int64)  # what the root's dual point has decided, as ±(feature + 1)
         self.workers: Workers | None = None
-        self.lower_bound = root.bound.value
+        self.lower_bound = max(trivial_bound(problem), root.bound.value)  # in this order also of what is no number
         self.trace: list[TracePoint] = []
         self._explored = 0
         # a hair stricter than asked, so that rounding in the objective and the gap itself cannot miss the request

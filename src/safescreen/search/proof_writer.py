@@ -24,6 +24,7 @@ from safescreen.kernels.proof_log import ProofLog, empty_log
 from safescreen.problem import Problem
 from safescreen.relaxation import Bound, Fixings, bound_at
 from safescreen.screening import flipped
+from safescreen.search.claims import confirmed, rounding_matters
 from safescreen.search.solution import Solution
 from safescreen.status import Status
 from safescreen.tuning import PROOF_PIECE_BYTES
@@ -141,26 +142,35 @@ class ProofWriter:
             "fingerprint": problem.fingerprint,
             "intercept": solution.intercept,
             "chunks": self._chunks,
-            "claims": self._claims(solution, root, screened, rel_gap),
         }
-        self._write("header", np.frombuffer(json.dumps(header, default=str).encode(), np.uint8))
         for name, array in arrays.items():
             self._write(name, array)
+        if rounding_matters(problem, solution.objective):
+            objective, lower = confirmed(problem, header, arrays | self._tree())
+        else:
+            objective, lower = solution.objective, self._without_sharpness(solution.lower_bound, root, screened)
+        header["claims"] = _claims(solution, objective, lower, rel_gap)
+        self._write("header", np.frombuffer(json.dumps(header, default=str).encode(), np.uint8))
         self._file.close()
 
-    def _claims(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> dict[str, Any]:
-        """What a checker in double precision can confirm: no more digits than ordinary sums of products have."""
-        lower, status = solution.lower_bound, solution.status
-        if root.sharp:
-            fixings = Fixings.given(self.problem)
-            ordinary = bound_at(self.problem, fixings, root.dual)
-            _, raised = flipped(ordinary, fixings)
-            screened_away = float(raised[np.abs(screened) - 1].min(initial=np.inf))
-            lower = min(lower, ordinary.value if lower <= root.value else max(ordinary.value, screened_away))
-            if status == Status.OPTIMAL and solution.objective - lower > rel_gap * solution.objective:
-                status = Status.NUMERICAL_LIMIT
-        claims = {"objective": solution.objective, "lower_bound": lower, "status": status}
-        return {**claims, "rel_gap": float(rel_gap)}
+    def _without_sharpness(self, lower: float, root: Bound, screened: IndexArray) -> float:
+        """The lower bound with no more digits than ordinary sums of products have, where the root's has more."""
+        if not root.sharp:
+            return lower
+        fixings = Fixings.given(self.problem)
+        ordinary = bound_at(self.problem, fixings, root.dual)
+        _, raised = flipped(ordinary, fixings)
+        screened_away = float(raised[np.abs(screened) - 1].min(initial=np.inf))
+        return min(lower, ordinary.value if lower <= root.value else max(ordinary.value, screened_away))
+
+    def _tree(self) -> dict[str, AnyArray]:
+        """The chunks of the tree, read from the file again."""
+        arrays = {}
+        for name in self._file.namelist():
+            if name.startswith("tree"):
+                with self._file.open(name) as member:
+                    arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
+        return arrays
 
     def __enter__(self) -> ProofWriter:
         return self
@@ -208,6 +218,14 @@ class ProofWriter:
             self._write(f"tree{self._chunks:06d}_{name}", np.concatenate(parts))
         self._chunks += 1
         self._pieces, self._size = [], 0
+
+
+def _claims(solution: Solution, objective: float, lower: float, rel_gap: float) -> dict[str, Any]:
+    """What a checker in double precision can confirm, given what it finds."""
+    objective, lower, status = max(solution.objective, objective), min(solution.lower_bound, lower), solution.status
+    if status == Status.OPTIMAL and objective - lower > rel_gap * objective:
+        status = Status.NUMERICAL_LIMIT
+    return {"objective": objective, "lower_bound": lower, "status": status, "rel_gap": float(rel_gap)}
 
 
 def _global(decisions: AnyArray, columns: IndexArray) -> AnyArray:

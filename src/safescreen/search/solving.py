@@ -15,7 +15,7 @@ from safescreen import kernels
 from safescreen.arrays import FloatArray
 from safescreen.expiry import ExpiredError, expiring, grace
 from safescreen.files import write_whole
-from safescreen.incumbents import Incumbent, first_incumbent, polish_in_time
+from safescreen.incumbents import Incumbent, first_incumbent, polish_in_time, with_users_features
 from safescreen.problem import Problem, check_problem
 from safescreen.problem.validation import check_target
 from safescreen.relaxation import solve_root
@@ -24,7 +24,7 @@ from safescreen.search.interrupts import Interrupts
 from safescreen.search.progress import Progress
 from safescreen.search.proof_writer import ProofNotWrittenWarning, ProofWriter
 from safescreen.search.settings import Settings
-from safescreen.search.solution import Solution
+from safescreen.search.solution import Solution, relative_gap
 from safescreen.search.watch import Callback, Watch
 
 
@@ -94,6 +94,8 @@ def solve(
             incumbent = first_incumbent(problem, root, watch.expired)
             proposed = None if start is None else _proposed(problem, start)
             incumbent = min(incumbent, proposed or incumbent, key=lambda model: model.objective)
+            if relative_gap(incumbent.objective, root.bound.value) > settings.rel_gap:
+                incumbent = with_users_features(problem, incumbent)
             search = Search(problem, root, incumbent, watch, writer)
             status = search.run()
         solution = search.solution(status)

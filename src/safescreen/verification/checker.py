@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 import numpy as np
@@ -288,7 +288,7 @@ def best_on_the_way_up(bound: Array, parent: Array) -> Array:
 
 def check_lower_bound(problem: StatedProblem, header: Header, arrays: Arrays, numbers: Numbers) -> None:
     """There is a lower bound, and bound and gap are as good as claimed."""
-    lower = lower_bound(problem, header["chunks"], arrays)
+    lower = at_least_trivial(problem.terms, lower_bound(problem, header["chunks"], arrays))
     numbers.nodes, numbers.leaves, numbers.points = lower.nodes, lower.leaves, lower.points
     objective = numbers.objective
     require(math.isfinite(lower.value) and lower.value <= objective, "The proof gives no lower bound.")
@@ -296,6 +296,18 @@ def check_lower_bound(problem: StatedProblem, header: Header, arrays: Arrays, nu
     numbers.enclosure = (lower.value, lower.value + lower.uncertainty)
     numbers.gap = (objective - lower.value) / abs(objective)
     check_claims(header["claims"], numbers, lower.uncertainty)
+
+
+def at_least_trivial(terms: Terms, lower: LowerBound) -> LowerBound:
+    """The bound, or what holds without any: no loss or ridge is negative, and what is included has its price.
+
+    So whatever overflows in a proof costs no more than the bound it was to give.
+    """
+    trivial = terms.mu * int(terms.included.sum()) * (1.0 - 4.0 * ROUNDOFF)
+    if lower.value > trivial:
+        return lower
+    highest = max(trivial, lower.value + lower.uncertainty)  # in this order also of what is not a number
+    return replace(lower, value=trivial, uncertainty=highest - trivial)
 
 
 def check_claims(claims: dict[str, Any], numbers: Numbers, uncertainty: float) -> None:
