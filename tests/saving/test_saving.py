@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -466,3 +467,25 @@ def test_a_file_of_the_first_format_predicts_on_the_command_line(tmp_path):
     command = [sys.executable, "-m", "safescreen.cli", "predict", str(DATA / "model_v1_command_line.json"), str(data)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["index,label", "0,yes", "1,no", "2,no"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"n_features": 10**11, "feature_names": None}, "100,000,000,000 features"),
+        ({"n_features": 10**30, "feature_names": None}, "features"),
+        ({"classes": {"dtype": "<U500000000", "labels": ["a", "b"]}}, "labels of 2,000,000,000 bytes"),
+        ({"classes": {"dtype": "<U100000", "labels": ["a", "b"]}}, "labels of 400,000 bytes"),
+    ],
+)
+def test_small_files_that_would_take_the_memory(path, changes, reason):
+    document = {**json.loads(path.read_text(encoding="utf-8")), **changes}
+    content = {name: value for name, value in document.items() if name not in ("format", "version", "sha256")}
+    path.write_text(json.dumps({**document, "sha256": digest(content)}), encoding="utf-8")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=f"it is damaged .*{reason}"):
+            ss.load_model(path)
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()

@@ -455,7 +455,7 @@ def test_svmlight_details(tmp_path):
         ("1 1:1\nx 1:1\n", "in line 2: 'x' is not a number"),
         ("1 1:1\n1 2:\n", "in line 2: '' is not a number"),
         ("1 99999999999:1\n", "in line 1: it has the index 99999999999"),
-        ("1 2147483647:1\n", "has the index 2,147,483,647, but at most 20,000,000"),
+        ("1 2147483647:1\n", "has the index 2,147,483,647, but at most 2,000,000"),
         ("# only\n", "is empty"),
     ],
 )

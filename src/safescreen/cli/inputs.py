@@ -21,7 +21,6 @@ from safescreen.tables import (
     Prepared,
     Reading,
     Table,
-    default_names,
     prepare,
     prepare_test,
     read_table,
@@ -129,8 +128,8 @@ def read_model(path: Path) -> tuple[Record, Encoding]:
     check_readable(path)
     record = Record.read(path)
     if record.encoding is None:
-        names = default_names(record.n_features) if record.feature_names is None else record.feature_names.tolist()
-        inputs = tuple(Input(names[j], j) for j in record.support.tolist())
+        names = record.feature_names
+        inputs = tuple(Input(f"x{j}" if names is None else names[j], j) for j in record.support.tolist())
         return record, Encoding(inputs, record.feature_names is not None, record.n_features)
     try:
         encoding = Encoding.from_json(record.encoding)

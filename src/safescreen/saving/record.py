@@ -32,6 +32,8 @@ VERSION = 1
 """Raised whenever a reader of the previous version would misread a file."""
 
 _LABEL_KINDS = "biufUO"
+_MOST_FEATURES = 100_000_000  # a file that claims more would fill the memory with zeros
+_WIDEST_LABEL = 1000  # characters, unless the labels themselves are longer
 ENTRIES: dict[str, tuple[type, ...]] = {
     "parameters": (dict,),
     "n_features": (int,),
@@ -400,6 +402,9 @@ def _labels(classes: dict[str, Any]) -> npt.NDArray[Any]:
     """The two labels in their own dtype."""
     try:
         dtype = np.dtype(classes["dtype"])
+        longest = max(len(str(label)) for label in classes["labels"])
+        if dtype.itemsize > 4 * max(longest, _WIDEST_LABEL):
+            raise UnusableError(f"it is damaged (labels of {dtype.itemsize:,} bytes)")
         labels = np.array(classes["labels"], dtype=dtype)
     except (KeyError, TypeError, ValueError, OverflowError):
         raise UnusableError("it is damaged (the labels cannot be read)") from None
@@ -475,8 +480,8 @@ def _ridge_entry(content: dict[str, Any], name: str, size: int) -> dict[str, Any
 def _coefficients(content: dict[str, Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """The chosen features and their coefficients."""
     support, values, size = content["support"], content["coefficients"], content["n_features"]
-    if size < 1:
-        raise UnusableError(f"it is damaged ({size} features)")
+    if not 1 <= size <= _MOST_FEATURES:
+        raise UnusableError(f"it is damaged ({size:,} features)")
     if len(support) != len(values) or not all(type(j) is int and 0 <= j < size for j in support):
         raise UnusableError(f"it is damaged (support needs one index from 0 to {size - 1} per coefficient)")
     if not all(type(value) is float and math.isfinite(value) for value in values):

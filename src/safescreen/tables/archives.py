@@ -10,10 +10,11 @@ import numpy as np
 
 from safescreen.sparsity import check_parts
 from safescreen.tables.source import Source
-from safescreen.tables.table import Table, default_names
+from safescreen.tables.table import Table, default_names, most_columns
 
 _MATRIX_NAMES = ("X", "x", "data", "arr_0")
 _ABOUT_COLUMNS = ("feature_names", "classes")
+_WIDEST_TEXT = 1 << 18  # bytes
 _SPARSE_PARTS = {"data", "shape"}
 
 
@@ -22,6 +23,7 @@ def read_archive(source: Source) -> Table:
     with source.open() as stream:
         try:
             with np.load(stream, allow_pickle=False) as archive:
+                _check_texts(archive)
                 arrays = {name: np.asarray(archive[name]) for name in archive.files}
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, ValueError) as error:
             if "pickle" in str(error):
@@ -39,6 +41,20 @@ def read_archive(source: Source) -> Table:
         if name not in _ABOUT_COLUMNS and values.shape in ((matrix.shape[0],), (matrix.shape[0], 1))
     }
     return Table(source.name, names, named, matrix, arrays=vectors)
+
+
+def _check_texts(archive: Any) -> None:
+    """Refuse texts of a width that nobody writes: zeros compress so well that a small file can fill the memory."""
+    for name in archive.zip.namelist():
+        with archive.zip.open(name) as member:
+            try:
+                version = np.lib.format.read_magic(member)
+            except ValueError:
+                continue  # no array: somebody else's business
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            dtype = read(member)[2]
+        if dtype.kind in "SU" and dtype.itemsize > _WIDEST_TEXT:
+            raise ValueError(f"the array {name.removesuffix('.npy')!r} has texts of {dtype.itemsize:,} bytes each")
 
 
 def _find_matrix(source: Source, arrays: dict[str, Any]) -> Any:
@@ -71,7 +87,7 @@ def _sparse(source: Source, arrays: dict[str, Any]) -> Any:
     if layout not in makers:
         raise ValueError(f"{source.name} has a sparse matrix of format {layout!r}, but csr, csc or coo is needed.")
     try:
-        shape = _shape(arrays["shape"])
+        shape = _shape(arrays["shape"], values.size)
         coordinates = layout == "coo"
         places = ((arrays["row"], arrays["col"]),) if coordinates else (arrays["indices"], arrays["indptr"])
         values = values if values.dtype.kind == "f" else values.astype(np.float64)
@@ -82,11 +98,13 @@ def _sparse(source: Source, arrays: dict[str, Any]) -> Any:
     return matrix.tocsr() if coordinates else matrix
 
 
-def _shape(stated: Any) -> tuple[int, ...]:
-    """Rows and columns."""
-    if stated.dtype.kind not in "iu" or stated.size != 2 or stated.min() < 0:
-        raise ValueError(f"its shape is {' x '.join(map(str, stated.reshape(-1)[:5].tolist()))}")
-    return tuple(stated.reshape(-1).tolist())
+def _shape(stated: Any, n_entries: int) -> tuple[int, int]:
+    """Rows and columns, no more than so many entries make believable."""
+    shape = stated.reshape(-1)[:5].tolist()
+    most = most_columns(n_entries)
+    if stated.dtype.kind not in "iu" or len(shape) != 2 or not (0 <= shape[0] < 2**31 and 0 <= shape[1] <= most):
+        raise ValueError(f"its shape is {' x '.join(map(str, shape))}, and it has {n_entries:,} entries")
+    return shape[0], shape[1]
 
 
 def _as_vector(values: Any) -> Any:

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 from safescreen.tables.layout import parsed_number
 from safescreen.tables.source import Source
-from safescreen.tables.table import LABELS, Table, default_names, whole
-
-_MOST_COLUMNS = 20_000_000  # beyond that, an index is a mistake, and the names alone would fill the memory
+from safescreen.tables.table import LABELS, MOST_COLUMNS, Table, default_names, most_columns, whole
 
 
 def read_svmlight(source: Source, first_index: int | None = None) -> Table:
@@ -24,12 +22,15 @@ def read_svmlight(source: Source, first_index: int | None = None) -> Table:
     if labels.size == 0:
         raise ValueError(f"{source.name} is empty, but rows with a label and features are needed.")
     smallest, largest = (int(entries.indices.min()), int(entries.indices.max())) if entries.nnz else (1, 1)
+    most = most_columns(entries.nnz) if first_index is None else MOST_COLUMNS  # a model's data may be few
     if first_index is None:
         first_index = 0 if smallest == 0 else 1
     if smallest < first_index:
         raise ValueError(f"{source.name} has the index {smallest}, but the model's data began with {first_index}.")
-    if largest > _MOST_COLUMNS:
-        raise ValueError(f"{source.name} has the index {largest:,}, but at most {_MOST_COLUMNS:,} can be used.")
+    if largest > most:
+        raise ValueError(
+            f"{source.name} has the index {largest:,}, but at most {most:,} can be used with so few entries."
+        )
     width = largest - first_index + 1
     shifted = (entries.data, entries.indices - first_index, entries.indptr)
     matrix = sparse.csr_array(shifted, shape=(labels.size, width))
@@ -56,7 +57,7 @@ def _mistake(words: Sequence[str]) -> str:
         if not colon:
             return "'label index:value index:value ...' is needed"
         if not (index.isascii() and index.isdigit()) or int(index) >= 2**31:
-            return f"it has the index {index}, but indices must be integers from 0 to {_MOST_COLUMNS:,}"
+            return f"it has the index {index}, but indices must be integers from 0 to {MOST_COLUMNS:,}"
         if int(index) <= previous:
             return f"the index {index} follows {previous}, but indices must increase"
         previous = int(index)

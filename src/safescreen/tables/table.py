@@ -22,6 +22,11 @@ Texts = npt.NDArray[np.object_]
 LABELS = "y"
 """The array with the labels where nobody says otherwise."""
 
+MOST_COLUMNS = 20_000_000
+"""Beyond that, a number of columns is a mistake, and their names alone would fill the memory."""
+
+_FEW_COLUMNS = 2_000_000  # so many are no burden
+
 _INDEX = re.compile(r"[+-]?\d+")
 
 
@@ -110,6 +115,11 @@ def position(wanted: str, names: Sequence[str], n_columns: int) -> int | None:
     if _INDEX.fullmatch(wanted) and -n_columns <= int(wanted) < n_columns:
         return int(wanted) % n_columns
     return None
+
+
+def most_columns(n_entries: int) -> int:
+    """How many columns to believe in: a small file can state a huge index or shape, by mistake or malice."""
+    return min(MOST_COLUMNS, max(_FEW_COLUMNS, 100 * n_entries))
 
 
 def default_names(n_columns: int, first: int = 0) -> list[str]:
