@@ -54,7 +54,7 @@ def test_no_time_at_all(problem, gone, monkeypatch, tmp_path):
 def test_time_may_be_up_at_any_look(problem, monkeypatch):
     monkeypatch.setattr(expiry, "GRACE_SECONDS", -1.0)
     best = ss.solve(problem)
-    simple, trivial = without_features(problem).objective, trivial_bound(problem).value
+    simple, trivial = without_features(problem).objective, trivial_bound(problem)
     bounds = []
     for number in range(200):
         fresh = ss.Problem.__new__(ss.Problem)

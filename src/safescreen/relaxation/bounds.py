@@ -70,7 +70,7 @@ def bound_at(problem: Problem, fixings: Fixings, dual: FloatArray) -> Bound:
     return _bound(problem, fixings, p, correlation, np.abs(correlation) + error + drift)
 
 
-def trivial_bound(problem: Problem) -> Bound:
+def bound_without_matrix(problem: Problem) -> Bound:
     """What holds without a look at the matrix: no loss is negative, and every included feature has its price.
 
     It is the bound of the dual point zero, at which all correlations are zero. The point that stands for it is next to
@@ -78,9 +78,7 @@ def trivial_bound(problem: Problem) -> Bound:
     """
     near_zero = 1e-200 * problem.loss.null_dual(problem.y, problem.weights, problem.fit_intercept)
     gain = np.full(problem.n_features, -problem.mu)
-    price = problem.mu * problem.include.size
-    value = price - 8.0 * UNIT * price
-    return Bound(value, gain, 0.0, 0.0, np.zeros(problem.n_features), near_zero)
+    return Bound(trivial_bound(problem), gain, 0.0, 0.0, np.zeros(problem.n_features), near_zero)
 
 
 def sharp_bound_at(problem: Problem, fixings: Fixings, dual: FloatArray) -> Bound:

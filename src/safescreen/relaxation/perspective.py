@@ -18,7 +18,7 @@ from safescreen.kernels import GRAM, IN, Start, Target
 from safescreen.kernels.node import make_node
 from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.problem import Problem
-from safescreen.relaxation.bounds import Bound, Fixings, bound_at, sharp_bound_at, trivial_bound
+from safescreen.relaxation.bounds import Bound, Fixings, bound_at, bound_without_matrix, sharp_bound_at
 from safescreen.relaxation.restriction import restricted
 from safescreen.tuning import (
     FIRST_BLOCK,
@@ -55,7 +55,7 @@ def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
         try:
             solve = _RootSolve(problem, tolerance)
         except ExpiredError:
-            return Root(np.inf, trivial_bound(problem), np.zeros(problem.n_features), 0.0, 0.0)
+            return Root(np.inf, bound_without_matrix(problem), np.zeros(problem.n_features), 0.0, 0.0)
         return solve.run()
 
 
@@ -86,7 +86,7 @@ class _RootSolve:
                 self._approach(price)
             self._finish(self.prices[-1])
         except ExpiredError:
-            self.bound = max(self.bound or self._without_a_solve(), trivial_bound(self.problem), key=_value)
+            self.bound = max(self.bound or self._without_a_solve(), bound_without_matrix(self.problem), key=_value)
         return Root(self.value, self._best_bound(), self.x, self.b, self.level)
 
     def _without_a_solve(self) -> Bound:
@@ -97,7 +97,7 @@ class _RootSolve:
             with grace(0.7):
                 return bound_at(problem, self.fixings, p)
         except ExpiredError:
-            return trivial_bound(problem)
+            return bound_without_matrix(problem)
 
     def _approach(self, price: float) -> None:
         """Roughly, at a higher price: for the columns that matter there, and a start for the next price."""
