@@ -26,6 +26,9 @@ from safescreen.search.settings import Settings
 from safescreen.search.solution import Solution
 from safescreen.search.watch import Callback, Watch
 
+LARGEST_START = 1e6
+"""Coefficients of standardised features beyond that are nothing to start from: the loss is flat there."""
+
 
 def solve(
     problem: Problem,
@@ -141,8 +144,11 @@ def _warm_support(problem: Problem, warm_start: Any) -> tuple[IndexArray, FloatA
             f"warm_start has coefficients of shape {coef.shape}, but a solution or finite numbers of shape "
             f"({problem.n_features},) are needed."
         )
-    x = coef * problem.design.scales
+    with np.errstate(over="ignore"):
+        x = np.nan_to_num(coef * problem.design.scales)  # finite numbers whose product overflows are the largest ones
     size = np.abs(x)
+    if size.max() > LARGEST_START:
+        x = x * (LARGEST_START / size.max())
     size[problem.excluded] = 0.0
     size[problem.included] = np.inf
     order = np.argsort(-size, kind="stable")[: problem.k]
