@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -107,7 +108,7 @@ def test_labels_keep_their_type(labels, tmp_path):
 
 def test_labels_that_json_cannot_hold(tmp_path):
     X, y, _ = ss.datasets.make_sparse_logistic(60, 8, 3, 1.0, random_state=0)
-    solution = ss.solve(plain(X, np.array([b"a", b"b"])[(y > 0).astype(int)], k=2))
+    solution = ss.solve(plain(X, np.array([Fraction(1, 2), Fraction(3, 2)])[(y > 0).astype(int)], k=2))
     with pytest.raises(ValueError, match="cannot be written as JSON"):
         ss.save_model(solution, tmp_path / "model.json")
     assert list(tmp_path.iterdir()) == []

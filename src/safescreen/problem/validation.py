@@ -220,6 +220,7 @@ def check_labels(y: Any, weights: FloatArray, positive_class: Any = None) -> tup
     """Labels as -1.0 and 1.0, and the classes they stand for; rows of weight zero have no say."""
     labels = _check_vector("y", _label_array(y), weights.size)
     _check_no_missing(labels)
+    _check_label_types(labels)
     found = _sorted_classes(labels if weights.min() > 0.0 else labels[weights > 0.0])
     if found.size == 1:
         raise ValueError(
@@ -265,6 +266,21 @@ def _check_no_missing(labels: npt.NDArray[Any]) -> None:
         raise ValueError("Input y contains NaN.")
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
+
+
+def _check_label_types(labels: npt.NDArray[Any]) -> None:
+    """Numbers, truth values and strings: what files of models and proofs can hold, and give back as it was."""
+    if labels.dtype.kind in "biufU":
+        return
+    kinds: set[type] = {labels.dtype.type}
+    if labels.dtype.kind == "O":
+        kinds = {type(label) for label in labels if not isinstance(label, str | numbers.Real | np.bool_)}
+    wrong = sorted(kind.__name__ for kind in kinds)
+    if wrong:
+        raise about(
+            "y",
+            TypeError(f"y has labels of type {wrong[0]}, but must have numbers, booleans or strings: convert them."),
+        )
 
 
 def _sorted_classes(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:

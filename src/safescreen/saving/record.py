@@ -241,6 +241,8 @@ class Record:
         content = self._content()
         document = {"format": FORMAT, "version": VERSION, "sha256": digest(content), **content}
         text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        if not encodable(text):
+            text = json.dumps(document, indent=1, allow_nan=False) + "\n"
         with write_whole(path) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="\n")
 
@@ -335,6 +337,15 @@ def _plain_labels(classes: npt.NDArray[Any]) -> dict[str, Any]:
             "strings as labels."
         )
     return {"dtype": classes.dtype.str, "labels": labels}
+
+
+def encodable(text: str) -> bool:
+    """Whether UTF-8 has it all; it has no half of a surrogate pair, which JSON can escape."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def digest(content: dict[str, Any]) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 from safescreen.problem.validation import about
+
+MOST_THREADS = 256
+"""Each thread has memory of its own; nobody has so many cores, but a slip of the finger has."""
+
+MOST_NODES = 2**62
+LONGEST = 1e12  # seconds
 
 SCREENINGS = ("none", "root", "nodes")
 
@@ -22,7 +28,7 @@ class Settings:
     n_threads: int = 1
 
     def checked(self) -> Settings:
-        """The same settings, if they make sense."""
+        """The same settings, if they make sense, as Python's own numbers: kernels are compiled for no others."""
         if not (_is_number(self.rel_gap) and 0.0 <= self.rel_gap < 1.0):
             raise about("rel_gap", ValueError(f"rel_gap is {self.rel_gap!r}, but must be a number >= 0 and < 1."))
         if self.time_limit is not None and not (_is_number(self.time_limit) and self.time_limit >= 0.0):
@@ -39,9 +45,25 @@ class Settings:
                 "screening",
                 ValueError(f"screening is {self.screening!r}, but must be one of 'none', 'root' and 'nodes'."),
             )
-        if not (_is_count(self.n_threads) and self.n_threads >= 1):
-            raise about("n_threads", ValueError(f"n_threads is {self.n_threads!r}, but must be an integer >= 1."))
-        return self
+        if not (_is_count(self.n_threads) and 1 <= self.n_threads <= MOST_THREADS):
+            too_many = _is_count(self.n_threads) and self.n_threads > MOST_THREADS
+            allowed = f"at most {MOST_THREADS}" if too_many else "an integer >= 1"
+            raise about("n_threads", ValueError(f"n_threads is {self.n_threads!r}, but must be {allowed}."))
+        return replace(
+            self,
+            rel_gap=float(self.rel_gap),
+            time_limit=None if self.time_limit is None else _seconds(self.time_limit),
+            node_limit=None if self.node_limit is None else min(int(self.node_limit), MOST_NODES),
+            n_threads=int(self.n_threads),
+        )
+
+
+def _seconds(value: float) -> float:
+    """Any number as one that a clock can be compared with."""
+    try:
+        return min(float(value), LONGEST)
+    except OverflowError:
+        return LONGEST
 
 
 def _is_number(value: Any) -> bool:

@@ -27,6 +27,9 @@ from safescreen.search.settings import Settings
 from safescreen.search.solution import Solution, relative_gap
 from safescreen.search.watch import Callback, Watch
 
+LARGEST_START = 1e6
+"""Coefficients of standardised features beyond that are nothing to start from: the loss is flat there."""
+
 
 def solve(
     problem: Problem,
@@ -153,8 +156,11 @@ def _proposed(problem: Problem, coef: FloatArray) -> Incumbent | None:
     """The model a warm start proposes, made to respect what the user decided; None if there is no time for it."""
     try:
         with grace():
-            x = coef * problem.design.scales
+            with np.errstate(over="ignore"):
+                x = np.nan_to_num(coef * problem.design.scales)  # products that overflow are the largest numbers
             size = np.abs(x)
+            if size.max() > LARGEST_START:
+                x = x * (LARGEST_START / size.max())
             size[problem.excluded] = 0.0
     except ExpiredError:
         return None

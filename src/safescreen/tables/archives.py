@@ -34,7 +34,7 @@ def read_archive(source: Source) -> Table:
             raise ValueError(f"{source.name} is truncated, damaged or no NumPy archive ({error}).") from None
     matrix = _find_matrix(source, arrays)
     named = "feature_names" in arrays and arrays["feature_names"].shape == (matrix.shape[1],)
-    names = [str(name) for name in arrays["feature_names"]] if named else default_names(matrix.shape[1])
+    names = [_printable(str(name)) for name in arrays["feature_names"]] if named else default_names(matrix.shape[1])
     vectors = {
         name: _as_vector(values)
         for name, values in arrays.items()
@@ -110,4 +110,11 @@ def _shape(stated: Any, n_entries: int) -> tuple[int, int]:
 def _as_vector(values: Any) -> Any:
     """One entry per row; bytes become strings, since labels are text or numbers."""
     flat = values.reshape(-1)
-    return np.char.decode(flat, "utf-8") if flat.dtype.kind == "S" else flat
+    if flat.dtype.kind == "U" and any(not text.isascii() for text in flat.tolist()):
+        return np.array([_printable(text) for text in flat.tolist()])
+    return np.char.decode(flat, "utf-8", "replace") if flat.dtype.kind == "S" else flat
+
+
+def _printable(text: str) -> str:
+    """The text with a question mark for half of a surrogate pair, which no file or terminal takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")

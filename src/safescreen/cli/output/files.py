@@ -109,7 +109,7 @@ def write_records(path: Path | None, records: list[dict[str, Any]]) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, records[0] if records else (), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(records)
+    writer.writerows({name: _harmless(value) for name, value in record.items()} for record in records)
     if path is None:
         sys.stdout.write(text.getvalue())
         return
@@ -136,6 +136,20 @@ def problem_opening(source: DataOptions, data: Prepared, problem: ss.Problem, **
     said = {**problem.asked.asdict(), "copies": source.copies, "exclude": data.encoding.reading.exclude, **terms}
     opened = opening(source.data, data.target, problem, said, data.encoding.names)
     return {**opened, **attributes(problem, "n_samples", "n_features")}
+
+
+def _harmless(value: Any) -> Any:
+    """A cell of a table; a text that a spreadsheet would take for a formula gets an apostrophe before it.
+
+    Labels and names come from files of others, and formulas can send data away; numbers keep their signs.
+    """
+    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def attributes(found: object, *names: str) -> dict[str, Any]:
