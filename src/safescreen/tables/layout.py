@@ -97,7 +97,7 @@ def find_layout(source: Source, form: Form) -> Layout:
     names = named_columns(first, rest) if header else None
     said = {
         "Columns are taken to be separated by blanks": delimiter == BLANKS and form.delimiter is None,
-        "Commas are taken to be decimal points (--decimal .  says otherwise)": decimal == "," and form.decimal is None,
+        "Commas are taken to be decimal points (--decimal . says otherwise)": decimal == "," and form.decimal is None,
     }
     notes = tuple(f"{note}." for note, assumed in said.items() if assumed)
     width = len(first if names is None else names)
