@@ -155,6 +155,28 @@ def test_comments(tmp_path, text):
 def test_rows_that_begin_like_comments(tmp_path):
     table = read_table(write(tmp_path / "data.csv", "id,n\n#1,2\n#N/A,3\n"))
     assert table.texts[0].tolist() == ["#1", None]
+    assert read_table(write(tmp_path / "data.csv", "#1,2\n#3,4\n")).texts[0].tolist() == ["#1", "#3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("#,a,b\n1,2,3\n2,4,5\n", ["a", "b"]),
+        ("#id,colour,shade\nr1,red,dark\nr2,blue,light\n", ["id", "colour", "shade"]),
+        ("#by me, for you\na,b\n1,2\n", ["a", "b"]),
+        ("# by me, for you\ncolour,shade\nred,dark\n", ["colour", "shade"]),
+    ],
+)
+def test_headers_that_begin_like_comments(tmp_path, text, names):
+    assert read_table(write(tmp_path / "data.csv", text)).names == names
+
+
+def test_names_can_be_told_from_comments(tmp_path):
+    path = write(tmp_path / "data.csv", "#a,b\n1,2\n3,4\n")
+    assert read_table(path, header=True).names == ["a", "b"]
+    assert read_table(path, header=False).n_rows == 2
+    late = read_table(write(tmp_path / "data.csv", PLAIN + "# end\n"))
+    assert any("comments" in note for note in late.notes)
 
 
 # --- archives
@@ -176,6 +198,11 @@ def test_zipped(tmp_path):
     content = (tmp_path / "data.csv.zip").read_bytes()
     with pytest.raises(ValueError, match=r"truncated|damaged"):
         read_table(write(tmp_path / "half.zip", content[: len(content) // 2]))
+    locked = bytearray(content)
+    for signature, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        locked[content.index(signature) + flags] |= 1
+    with pytest.raises(ValueError, match="is encrypted"):
+        read_table(write(tmp_path / "locked.zip", bytes(locked)))
 
 
 # --- workbooks

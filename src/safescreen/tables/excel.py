@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import warnings
 import zipfile
-from collections.abc import Collection
+import zlib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -48,14 +50,23 @@ def _read_rows(source: Source, form: Form) -> tuple[list[tuple[Any, ...]], tuple
         ) from None
     with source.open() as stream:
         content = io.BytesIO(stream.read())
+    with _damage_told(source):
+        book = openpyxl.load_workbook(content, read_only=True, data_only=True)
+        names = [sheet.title for sheet in book.worksheets]
+    name, notes = _find_sheet(source, names, form.sheet)
+    with _damage_told(source):
+        book[name].reset_dimensions()  # some programs write wrong ones
+        return list(book[name].iter_rows(values_only=True)), notes
+
+
+@contextmanager
+def _damage_told(source: Source) -> Iterator[None]:
+    """One sentence for whatever openpyxl cannot make sense of, and nothing about styles and extensions."""
+    broken = (zipfile.BadZipFile, zlib.error, LookupError, OSError, SyntaxError, TypeError, AttributeError, ValueError)
     try:
-        with warnings.catch_warnings(action="ignore"):  # about styles and extensions, which do not matter here
-            book = openpyxl.load_workbook(content, read_only=True, data_only=True)
-            name, notes = _find_sheet(source, [sheet.title for sheet in book.worksheets], form.sheet)
-            sheet = book[name]
-            sheet.reset_dimensions()  # some programs write wrong ones
-            return list(sheet.iter_rows(values_only=True)), notes
-    except (zipfile.BadZipFile, KeyError, OSError, SyntaxError, TypeError, AttributeError, IndexError) as error:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    except (*broken, EOFError, RuntimeError) as error:
         raise ValueError(f"{source.name} is a damaged Excel workbook ({error}).") from None
 
 

@@ -87,20 +87,17 @@ def find_layout(source: Source, form: Form) -> Layout:
         raise ValueError(f"{source.name} is empty, but rows with a target and features are needed.")
     decimal = form.decimal or _find_decimal(delimiter, [row for _, row in sample])
     line, first = sample[0]
-    below = sample[1:]
-    header = form.header
-    if header is None:
-        header = looks_like_header(first, [row for _, row in below], decimal)
-        if not header and remarks and len(remarks[-1][1]) == len(first) > 1:  # a header as NumPy writes it
-            header, below = True, sample
-            line, first = remarks.pop()
-            first = [first[0].lstrip("# "), *first[1:]]
+    rest = [row for _, row in sample[1:]]
+    header = looks_like_header(first, rest, decimal) if form.header is None else form.header
+    if form.header is not False and remarks and _is_header(remarks[-1][1], first, rest, decimal):
+        header, rest = True, [first, *rest]
+        line, first = remarks.pop()
+        first = [first[0].lstrip("# "), *first[1:]]
     skipped = line - "".join(first).count("\n") - 1
-    names = named_columns(first, [row for _, row in below]) if header else None
+    names = named_columns(first, rest) if header else None
     said = {
         "Columns are taken to be separated by blanks": delimiter == BLANKS and form.delimiter is None,
-        "Commas are taken to be decimal points (--decimal .  says otherwise)": decimal == "," and form.decimal is None,
-        "Lines that begin with # are taken to be comments": bool(remarks),
+        "Commas are taken to be decimal points (--decimal . says otherwise)": decimal == "," and form.decimal is None,
     }
     notes = tuple(f"{note}." for note, assumed in said.items() if assumed)
     width = len(first if names is None else names)
@@ -182,7 +179,16 @@ def _first_rows(source: Source, encoding: str, delimiter: str) -> tuple[Rows, Ro
             sample.append((line, row))
         if len(sample) == _SAMPLE_ROWS:
             break
-    return remarks, sample
+    return (remarks, sample) if sample else ([], remarks[:_SAMPLE_ROWS])  # rows may all begin like that
+
+
+def _is_header(remark: Sequence[str], first: Sequence[str], rest: Sequence[Sequence[str]], decimal: str) -> bool:
+    """Whether the comment above the first row has the names, as NumPy writes them, and the first row has not."""
+    if len(remark) != len(first) or len(first) == 1:
+        return False
+    if remark[0].startswith("# "):
+        return not looks_like_header(first, rest, decimal)
+    return not _names_numbers(first, rest, decimal)
 
 
 def _find_delimiter(source: Source, encoding: str) -> str:
@@ -227,7 +233,14 @@ def looks_like_header(first: Sequence[str], rest: Sequence[Sequence[str]], decim
         return True
     if len(first) > 2 and list(first) == [str(j) for j in range(len(first))]:
         return True
+    return _names_numbers(first, rest, decimal)
+
+
+def _names_numbers(first: Sequence[str], rest: Sequence[Sequence[str]], decimal: str) -> bool:
+    """Whether a field of the first row is a text, and all below it are numbers."""
+    texts = [j for j, field in enumerate(first) if not _all_numbers({field.strip()}, decimal)]
     below = [row for row in rest if len(row) == len(first)]
+    texts = [j for j in texts if first[j].strip() not in MISSING]
     return any(_all_numbers({row[j].strip() for row in below} - MISSING, decimal) for j in texts)
 
 

@@ -82,7 +82,7 @@ def prepare(table: Table, reading: Reading) -> Prepared:
     if not used:
         raise ValueError(
             f"{table.source} has {count(table.n_columns, 'column')}, but a target and at least one feature are needed "
-            "(fields are separated by commas, semicolons or tabs)."
+            "(fields are separated by commas, semicolons, tabs or blanks, or by what --delimiter says)."
         )
     ids = id_columns(table, used)
     if 0 < len(ids) < len(used):

@@ -110,7 +110,13 @@ def _zipped_table(name: str, stream: BinaryIO) -> str | None:
         return None
     if len(members) > 1:
         raise ValueError(f"{name} is an archive of {len(members)} files, {listed(members)}: extract the one you mean.")
-    return members[0]
+    try:
+        with zipfile.ZipFile(stream) as archive, archive.open(members[0]):
+            return members[0]
+    except (RuntimeError, NotImplementedError):
+        raise ValueError(f"{name} is encrypted, or compressed in an unusual way: extract {members[0]!r}.") from None
+    finally:
+        stream.seek(0)
 
 
 def kind_of(source: Source, encoding: str | None = None) -> str:

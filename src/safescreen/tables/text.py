@@ -57,7 +57,9 @@ def _read(source: Source, form: Form, labels: Collection[str]) -> Table:
         frame, layout = _read_frame(source, layout, kept | huge)
     matrix, texts = _columns(frame, kept, layout.decimal)
     table = named_table(source.name, layout.names, matrix, texts)
-    return replace(table, notes=(*layout.notes, *table.notes), places=lambda rows: _lines(source, layout, rows))
+    comments = ("Lines that begin with # are taken to be comments.",) if layout.comments else ()
+    notes = (*layout.notes, *comments, *table.notes)
+    return replace(table, notes=notes, places=lambda rows: _lines(source, layout, rows))
 
 
 def _lines(source: Source, layout: Layout, rows: Sequence[int]) -> list[str]:
