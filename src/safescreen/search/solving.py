@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from typing import Any
 
@@ -98,7 +98,8 @@ def solve(
             proposed = None if start is None else _proposed(problem, start)
             incumbent = min(incumbent, proposed or incumbent, key=lambda model: model.objective)
             if relative_gap(incumbent.objective, root.bound.value) > settings.rel_gap:
-                incumbent = with_users_features(problem, incumbent)
+                with suppress(ExpiredError):
+                    incumbent = with_users_features(problem, incumbent)
             search = Search(problem, root, incumbent, watch, writer)
             status = search.run()
         solution = search.solution(status)
