@@ -96,6 +96,10 @@ LABELS: dict[str, Callable[[], Any]] = {
     "a number": lambda: 1,
     "missing dates": lambda: np.where(Y == 1, np.datetime64("2020-01-01"), np.datetime64("NaT")),
     "a dictionary": lambda: {"a": 1},
+    "bytes": lambda: np.where(Y == 1, b"yes", b"no"),
+    "dates": lambda: np.where(Y == 1, np.datetime64("2021"), np.datetime64("2020")),
+    "days": lambda: [datetime.date(2020, 1, 1 + y) for y in Y.tolist()],
+    "tuples": lambda: [(y, 1) for y in Y.tolist()],
 }
 
 WEIGHTS: dict[str, Callable[[], Any]] = {
@@ -160,12 +164,9 @@ ANSWERED: dict[str, Callable[[], dict[str, Any]]] = {
     "sparse with unsorted indices": lambda: {"X": sparse.csr_matrix(X[:, ::-1])[:, ::-1]},
     "coordinates given twice": lambda: {"X": sparse.coo_matrix(([1.0, 2.0, 3.0], ([0, 0, 1], [1, 1, 2])), (M, N))},
     "words": lambda: {"y": np.where(Y == 1, "yes", "no")},
-    "bytes as labels": lambda: {"y": np.where(Y == 1, b"yes", b"no")},
     "booleans as labels": lambda: {"y": Y == 1},
     "-1 and 1": lambda: {"y": 2 * Y - 1},
     "fractions as labels": lambda: {"y": Y + 0.5},
-    "dates as labels": lambda: {"y": np.where(Y == 1, np.datetime64("2021"), np.datetime64("2020"))},
-    "days as labels": lambda: {"y": [datetime.date(2020, 1, 1 + y) for y in Y.tolist()]},
     "large numbers as labels": lambda: {"y": Y * (2**62) + 1},
     "labels in a column": lambda: {"y": Y[:, None]},
     "weights that are counts": lambda: {"sample_weight": np.arange(M)},
