@@ -7,6 +7,7 @@ from time import sleep
 
 import numpy as np
 import pytest
+from numba import config
 
 from safescreen import kernels
 from safescreen.design.columns import Columns
@@ -66,6 +67,7 @@ def large_relaxation():
     return subproblem, make_node(features, samples, np.ones(features)), make_workspace(features, weights, features)
 
 
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="takes minutes where nothing is compiled")
 def test_a_relaxation_that_is_halted_has_a_valid_bound():
     kernels.warm_up()
     subproblem, node, workspace = large_relaxation()
