@@ -182,6 +182,7 @@ def test_worse_than_no_model_leads_nowhere_once(case):
     assert not kernel.leads_nowhere(kernels.LOGISTIC, progress, loss_of(99.0))
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # where it is interpreted
 @pytest.mark.parametrize("wrong", [np.inf, np.nan])
 def test_a_start_that_is_not_finite_is_dropped(wrong):
     case = random_case(3, k=2, fit_intercept=True)
