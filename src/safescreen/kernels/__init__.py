@@ -13,7 +13,8 @@ from safescreen.design.columns import Columns
 from safescreen.kernels.cache import announced, forget_stale_code, run_once
 from safescreen.kernels.dual_bound import NodeBound
 from safescreen.kernels.exploration import EXPLORE, RELAX, Exploration, Orders, make_exploration, make_shared, run
-from safescreen.kernels.goals import BEST_MODEL, Goal
+from safescreen.kernels.goals import ALL_MODELS, BEST_MODEL, MINIMAL_MODELS, Goal
+from safescreen.kernels.listing import make_listing
 from safescreen.kernels.losses import LOGISTIC
 from safescreen.kernels.node import PROGRESS, Node, make_node
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, Relaxed, Start, Target, Workspace, make_workspace
@@ -23,11 +24,13 @@ from safescreen.kernels.proof_log import make_proof_log
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
 
 __all__ = [
+    "ALL_MODELS",
     "BEST_MODEL",
     "FREE",
     "GRAM",
     "IN",
     "LOGISTIC",
+    "MINIMAL_MODELS",
     "NEWTON",
     "OUT",
     "Exploration",
@@ -54,7 +57,10 @@ _TINY = Subproblem(
 
 _NO_BOUNDS = (np.full(2, -np.inf), np.full(2, -np.inf))
 _NO_LOG = make_proof_log(0, 0, 2, 0, 1)
-_IDLE = make_exploration(_TINY, np.ones(2), make_open_nodes(8, 2, 2, 8), _NO_BOUNDS, make_shared(1.0), _NO_LOG)
+_NO_LIST = make_listing(0, 0, np.zeros(2, np.bool_), BEST_MODEL, False)
+_IDLE = make_exploration(
+    _TINY, np.ones(2), make_open_nodes(8, 2, 2, 8), _NO_BOUNDS, make_shared(1.0), _NO_LOG, _NO_LIST
+)
 """An exploration that has nothing to explore: relaxations need none, but the one entry point takes one."""
 
 _RESULTS = ("primal", "bound", "kth_gain", "next_gain", "level", "intercept")
@@ -94,5 +100,5 @@ def _tiny_search() -> None:
     relax(_TINY, node, workspace, _START, _TARGET)
     open_nodes = make_open_nodes(8, 2, 2, 8)
     add_root(open_nodes, node.status, node.x, (0.0, 0.1, 0.0))
-    exploration = make_exploration(_TINY, np.ones(2), open_nodes, _NO_BOUNDS, make_shared(1.0), _NO_LOG)
+    exploration = make_exploration(_TINY, np.ones(2), open_nodes, _NO_BOUNDS, make_shared(1.0), _NO_LOG, _NO_LIST)
     explore(exploration, workspace, _ORDERS)

@@ -21,7 +21,8 @@ from safescreen.kernels.columns import (
 )
 from safescreen.kernels.compiling import compiled, entry, inlined, record_type
 from safescreen.kernels.dual_bound import NodeBound, flipped
-from safescreen.kernels.goals import Goal, Models, cutoff, make_models, take_model
+from safescreen.kernels.goals import BEST_MODEL, Goal, Models, cutoff, make_models, take_model
+from safescreen.kernels.listing import HALTED, NO_ROOM, SETTLED, Listing, list_models
 from safescreen.kernels.node import Node, make_node
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, Start, Target, Workspace, relax
 from safescreen.kernels.open_nodes import OpenNodes, load, pop, release, save
@@ -41,12 +42,12 @@ from safescreen.tuning import (
 )
 
 RELAX, EXPLORE = 0, 1  # what the entry point is asked for
-EXHAUSTED, PAUSED, NODES_FULL, LOG_FULL = 0, 1, 2, 3  # why an exploration returns
-OPENED, CLOSED = 4, 5  # what became of the next node
+EXHAUSTED, PAUSED, NODES_FULL, LOG_FULL, LIST_FULL = 0, 1, 2, 3, 4  # why an exploration returns
+OPENED, CLOSED = 5, 6  # what became of the next node
 
 SHARED = record_type(
     [
-        ("upper", "f8"),  # objective of the best model
+        ("upper", "f8"),  # objective of the best model, or the threshold of those to be listed
         ("stop", "i8"),  # 1 as soon as any worker runs dry
     ]
 )
@@ -98,6 +99,7 @@ class Exploration(NamedTuple):
     refit_node: Node
     open_nodes: OpenNodes
     models: Models
+    listing: Listing
     root: RootBounds
     shared: RecordArray  # [a record of `SHARED`]
     tally: RecordArray  # [a record of `TALLY`]
@@ -134,6 +136,7 @@ def make_exploration(
     bounds: tuple[FloatArray, FloatArray],
     shared: RecordArray,
     log: ProofLog,
+    listing: Listing,
 ) -> Exploration:
     """A worker that has not begun; ``hot`` are the features to begin with, ``bounds`` those of the root."""
     features, samples = hot.size, subproblem.y.size
@@ -143,6 +146,7 @@ def make_exploration(
         refit_node=make_node(features, samples, hot),
         open_nodes=open_nodes,
         models=make_models(features),
+        listing=listing,
         root=RootBounds(*bounds, np.zeros(features, np.bool_)),
         shared=shared,
         tally=np.array([(0, 0, 0, np.inf)], TALLY),
@@ -176,7 +180,16 @@ def run(
             return put_back(exploration.open_nodes, node, exploration.log, now.cursor)
         if settle(node, exploration.models, exploration.log, now, orders):
             continue
-        if suggests_model(subproblem, node, refit_node, exploration.models, now):
+        if orders.goal.kind != BEST_MODEL:
+            outcome = list_models(subproblem, node, refit_node, workspace, exploration.listing, now.cursor.cutoff)
+            if outcome == SETTLED:
+                close_listed(node, exploration.listing, now)
+                continue
+            if outcome == NO_ROOM or outcome == HALTED:
+                paused = put_back(exploration.open_nodes, node, exploration.log, now.cursor)
+                return LIST_FULL if outcome == NO_ROOM else paused
+            now.cursor.chosen, _ = choose(node)
+        elif suggests_model(subproblem, node, refit_node, exploration.models, now):
             relax(subproblem, refit_node, workspace, refit_start(subproblem, node), refit_target())
             if take_refit(refit_node, exploration.models, now, orders):
                 continue
@@ -348,11 +361,13 @@ def settle(node: Node, models: Models, log: ProofLog, now: Now, orders: Orders) 
     tally.exact_nodes += 1 if progress.strategy >= NEWTON else 0
     cursor.proves_more = progress.bound >= cursor.bound  # else the parent's bound holds, and this point adds nothing
     cursor.bound = max(cursor.bound, progress.bound)
-    cursor.parent = log_node(log, cursor.parent, cursor.decision, node, cursor.proves_more)
+    listing = orders.goal.kind != BEST_MODEL  # then the point says which supports are left
+    cursor.parent = log_node(log, cursor.parent, cursor.decision, node, cursor.proves_more or listing)
     cursor.decision = 0
-    if cursor.is_leaf:
+    fitted = cursor.is_leaf and not listing
+    if fitted:
         take_model(orders.goal, models, now.shared, node.status, rounded_up(node))
-    if cursor.is_leaf or cursor.bound >= cursor.cutoff:
+    if fitted or cursor.bound >= cursor.cutoff:
         close(now)
         return True
     return False
@@ -363,6 +378,14 @@ def rounded_up(node: Node) -> float:
     """The objective of a fitted model, rounding included: ``8 m`` units cover the sums over its samples."""
     objective: float = node.progress[0].primal
     return objective * (1.0 + 8.0 * node.u.size * UNIT)
+
+
+@inlined
+def close_listed(node: Node, listing: Listing, now: Now) -> None:
+    """Close the node at hand, whose models are listed or proved to be above the threshold, but for what is undecided."""
+    now.cursor.spent += 2 * node.progress[0].work
+    now.tally.closed_bound = min(now.tally.closed_bound, listing.counts[0].undecided)
+    now.cursor.at_hand = False
 
 
 @inlined

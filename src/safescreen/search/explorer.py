@@ -13,7 +13,8 @@ import numpy as np
 from safescreen import kernels
 from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels import Orders, Subproblem
-from safescreen.kernels.exploration import EXHAUSTED, LOG_FULL, NODES_FULL, make_exploration
+from safescreen.kernels.exploration import EXHAUSTED, LIST_FULL, LOG_FULL, NODES_FULL, make_exploration
+from safescreen.kernels.listing import Listing
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.kernels.open_nodes import OpenNodes, enlarged, make_open_nodes
@@ -41,7 +42,7 @@ class Report(NamedTuple):
     objective: float
     log: ProofLog  # of the nodes explored since it was last emptied
     exhausted: bool
-    log_is_full: bool  # hand the log over, then go on
+    is_full: bool  # hand log and list over, then go on
 
 
 class Explorer:
@@ -54,14 +55,15 @@ class Explorer:
         bounds: tuple[FloatArray, FloatArray],
         shared: RecordArray,
         log: ProofLog,
+        listing: Listing,
     ) -> None:
         features = beginning.hot.size
-        self._arrays = make_exploration(subproblem, beginning.hot, _NO_NODES, bounds, shared, log)
+        self._arrays = make_exploration(subproblem, beginning.hot, _NO_NODES, bounds, shared, log, listing)
         self._workspace = make_workspace(features, beginning.weights, beginning.capacity)
-        self.log = log
+        self.log, self.listing = log, listing
 
     def explore(self, open_nodes: OpenNodes, upper: float, orders: Orders) -> Report:
-        """Work until the allowance is used, nothing is left, the log is full or another worker has run dry.
+        """Work until the allowance is used, nothing is left, the log or the list is full, or another worker has run dry.
 
         ``upper`` is the objective of the best model the caller knows; a better one that is found counts at once.
         """
@@ -86,7 +88,7 @@ class Explorer:
             objective=objective,
             log=self.log,
             exhausted=outcome == EXHAUSTED,
-            log_is_full=outcome == LOG_FULL,
+            is_full=outcome in (LOG_FULL, LIST_FULL),
         )
 
     @property

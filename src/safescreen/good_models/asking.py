@@ -1,0 +1,100 @@
+"""`alternatives`: the best model, a threshold, and the list of all models below it."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any
+
+from safescreen.good_models.result import Alternatives
+from safescreen.problem import Problem
+from safescreen.problem.validation import about
+from safescreen.search import BEST_GAP, Callback, Settings, Wish, list_models
+
+WITHIN = 0.01
+"""How much worse than the best a model may be, where nothing is said."""
+
+
+def alternatives(
+    problem: Problem,
+    *,
+    within: float | None = None,
+    n_best: int | None = None,
+    max_models: int = 10_000,
+    time_limit: float | None = None,
+    n_threads: int = 1,
+    proof: str | PathLike[str] | None = None,
+    progress: bool = False,
+    callback: Callback | None = None,
+) -> Alternatives:
+    """List every model that is as good as the best one, up to a tolerance, and prove that none is missing.
+
+    With a price these are all supports whose objective is at most ``(1 + within)`` times the best. With a budget alone
+    more features never hurt, so that every good model has countless useless supersets; then the *minimal* models are
+    listed: those none of whose features can be left out without leaving the set. Every model of the set contains one of
+    them.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    within : float, default 0.01
+        How much worse than the best a model may be, relative to the best objective: 0.01 is one per cent.
+    n_best : int, optional
+        List so many models, the best ones, supersets included; instead of ``within``, or at most so many within it.
+    max_models : int, default 10,000
+        Stop once there are more models than that. What is listed then is some of them.
+    time_limit : float, optional
+        Seconds, compilation excluded.
+    n_threads : int, default 1
+        Threads that explore the tree.
+    proof : str or path-like, optional
+        Write a proof to this file, for :func:`safescreen.verify`: that nothing is missing, and every objective is true.
+    progress : bool, default False
+        Show on standard error where the search stands.
+    callback : callable, optional
+        Called with a :class:`Moment` a few dozen times a second; returning True ends the search.
+
+    Returns
+    -------
+    Alternatives
+        The models, best first, and what they say about each feature. ``complete`` is true only if it is proved that
+        nothing is missing. A limit, or Ctrl-C, returns what was found with what is proved by then.
+
+    Examples
+    --------
+    >>> import safescreen as ss
+    >>> X, y, _ = ss.datasets.make_sparse_logistic(100, 20, 3, 1.0, random_state=0)
+    >>> others = ss.alternatives(ss.Problem(X, y, k=3), within=0.05)
+    >>> others.complete
+    True
+    """
+    within, n_best = _checked(within, n_best)
+    most = _checked_count("max_models", max_models)
+    settings = Settings(rel_gap=BEST_GAP, time_limit=time_limit, n_threads=n_threads).checked()
+    wish = Wish(within, n_best, most)
+    return Alternatives(problem, wish, settings, list_models(problem, wish, settings, proof, progress, callback))
+
+
+def _checked(within: float | None, n_best: int | None) -> tuple[float | None, int | None]:
+    """How good, and how many; one per cent if nothing is said."""
+    if n_best is not None:
+        n_best = _checked_count("n_best", n_best)
+    elif within is None:
+        within = WITHIN
+    if within is None:
+        return None, n_best
+    sensible = isinstance(within, Real) and not isinstance(within, bool) and 0.0 <= float(within) < math.inf
+    if not sensible:
+        raise about(
+            "within",
+            ValueError(f"within is {within!r}, but must be a number >= 0, such as 0.01 for one per cent."),
+        )
+    return float(within), n_best
+
+
+def _checked_count(name: str, value: Any) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise about(name, ValueError(f"{name} is {value!r}, but must be an integer >= 1."))
+    return int(min(value, 2**62))

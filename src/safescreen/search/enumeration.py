@@ -1,0 +1,140 @@
+"""All models below a threshold: the tree of the search for the best one, with another goal."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from safescreen.arrays import FloatArray
+from safescreen.expiry import ExpiredError
+from safescreen.kernels import ALL_MODELS, MINIMAL_MODELS, Goal
+from safescreen.problem import Problem
+from safescreen.relaxation import Root
+from safescreen.search.found import FoundModels
+from safescreen.search.proof_writer import ProofWriter
+from safescreen.search.solution import Moment
+from safescreen.search.tree_search import TreeSearch
+from safescreen.search.watch import Watch
+from safescreen.search.workers import Workers
+from safescreen.status import Status
+
+NODE_GAP = 1e-3
+"""The relative gap to which nodes are solved at most: their points only serve to exclude supports."""
+
+TIES = 1e-9
+"""Objectives that differ by less, relatively, count as equal."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which models are sought.
+
+    Parameters
+    ----------
+    threshold : float
+        None above this.
+    minimal : bool
+        Whether only those with no feature to spare are listed; the threshold is final then.
+    within : float, optional
+        None worse than the best by more than this, relatively.
+    n_best : int, optional
+        No more than so many, the best ones.
+    most : int
+        More than so many are too many to go on.
+    """
+
+    threshold: float
+    minimal: bool = False
+    within: float | None = None
+    n_best: int | None = None
+    most: int = 10_000
+
+    def lowered(self, threshold: float, objective: FloatArray) -> float:
+        """The threshold, given the objectives of models that exist."""
+        if self.minimal or not objective.size:
+            return threshold
+        if self.within is not None:
+            threshold = min(threshold, within_of(float(objective.min()), self.within))
+        if self.n_best is not None and objective.size >= self.n_best:
+            threshold = min(threshold, float(np.partition(objective, self.n_best - 1)[self.n_best - 1]))
+        return threshold
+
+
+def within_of(best: float, within: float) -> float:
+    """The threshold of models that are worse than the best by at most this part of it; ties are on the safe side."""
+    return best * (1.0 + within) * (1.0 + TIES)
+
+
+class Enumeration(TreeSearch):
+    """The list of all models below a threshold."""
+
+    def __init__(
+        self, problem: Problem, root: Root, watch: Watch, wanted: Wanted, proof: ProofWriter | None = None
+    ) -> None:
+        super().__init__(problem, root, watch, proof, Goal(MINIMAL_MODELS if wanted.minimal else ALL_MODELS, NODE_GAP))
+        self.wanted = wanted
+        self.threshold = wanted.threshold
+        self.found = FoundModels.none()
+        self.refuted: list[FoundModels] = []  # supports whose own dual points prove that they are above the threshold
+
+    def run(self) -> Status:
+        """Search until nothing is left, or a limit is hit."""
+        status = self._run()
+        for worker in self._each():
+            worker.collect_list()
+        self._close_tree()
+        return status
+
+    def _run(self) -> Status:
+        status = self.watch.limit()
+        if status is not None:
+            return status
+        try:
+            workers = self._prepare(self.threshold)
+        except ExpiredError:  # while columns were gathered
+            return self.watch.limit() or Status.INTERRUPTED
+        with ThreadPoolExecutor(self.settings.n_threads) as pool:
+            while self.open_nodes > 0:
+                self._explore(workers, pool, self.threshold)
+                self._update(workers)
+                status = self._look_up()
+                if status is not None and self.open_nodes > 0:
+                    return status
+        return Status.OPTIMAL if self.is_complete else Status.NUMERICAL_LIMIT
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every model below the threshold is listed."""
+        return self.open_nodes == 0 and self.lower_bound >= self.threshold
+
+    @property
+    def best_bound(self) -> float:
+        """No model is better than this, listed or not; not for minimal ones, whose supersets are not looked at."""
+        return min(self.lower_bound, float(self.found.bound.min(initial=np.inf)))
+
+    def _update(self, workers: Workers) -> None:
+        """Take over what was listed, lower the threshold, and note what may be missing."""
+        parts = [part for worker in workers.each for part in worker.collect_list()]
+        if parts:
+            self.found = FoundModels.joined([self.found, *parts])
+            self.threshold = self.wanted.lowered(self.threshold, self.found.objective)
+            above = self.found.bound > self.threshold
+            if above.any():
+                if self.proof is not None:
+                    self.refuted.append(self.found.chosen(above))
+                self.found = self.found.chosen(~above)
+        for worker in workers.each:
+            worker.flush_log()
+        self.lower_bound = min(worker.lower_bound for worker in workers.each)
+
+    def _look_up(self) -> Status | None:
+        """Show where the search stands; the status if it is over."""
+        if len(self.found) > self.wanted.most and self.wanted.n_best is None:
+            return Status.MODEL_LIMIT
+        best = float(self.found.objective.min(initial=np.inf))
+        gap = max(self.threshold - self.lower_bound, 0.0) / self.threshold
+        moment = Moment(self.watch.seconds, self.nodes, self.open_nodes, self.lower_bound, best, gap, len(self.found))
+        stopped = self.watch.show(moment)
+        return Status.INTERRUPTED if stopped else self.watch.limit(self.nodes)

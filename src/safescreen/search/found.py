@@ -1,0 +1,94 @@
+"""Models that a search has listed, as a few arrays: there may be a million of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from safescreen.arrays import FloatArray, IndexArray
+from safescreen.kernels.listing import Listing
+
+
+@dataclass(frozen=True)
+class FoundModels:
+    """Supports with their coefficients for the (standardised) matrix, one after the other in flat arrays."""
+
+    objective: FloatArray
+    bound: FloatArray  # no coefficients make the support better than this
+    intercept: FloatArray
+    size: IndexArray
+    feature: IndexArray  # those of a model are sorted
+    value: FloatArray
+
+    @classmethod
+    def none(cls) -> FoundModels:
+        """No models."""
+        floats, indices = np.empty(0), np.empty(0, np.int64)
+        return cls(floats, floats, floats, indices, indices, floats)
+
+    @classmethod
+    def of(cls, listing: Listing, columns: IndexArray) -> FoundModels:
+        """What is listed now; its features are positions in ``columns``."""
+        models, entries = int(listing.counts["models"][0]), int(listing.counts["entries"][0])
+        size = listing.size[:models].astype(np.int64)
+        feature, value = columns[listing.feature[:entries]], listing.value[:entries]
+        order = np.lexsort((feature, np.repeat(np.arange(models), size)))
+        return cls(
+            listing.objective[:models].copy(),
+            listing.bound[:models].copy(),
+            listing.intercept[:models].copy(),
+            size,
+            feature[order],
+            value[order],
+        )
+
+    @classmethod
+    def joined(cls, parts: list[FoundModels]) -> FoundModels:
+        """All models of several lists, in this order."""
+        names = cls.__dataclass_fields__
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names)) if parts else cls.none()
+
+    def __len__(self) -> int:
+        return int(self.objective.size)
+
+    @property
+    def ends(self) -> IndexArray:
+        """Where the entries of each model end."""
+        return np.cumsum(self.size)
+
+    def chosen(self, which: Any) -> FoundModels:
+        """These models, by a mask or by their positions, in this order."""
+        which = np.flatnonzero(which) if np.asarray(which).dtype == np.bool_ else np.asarray(which, np.int64)
+        size = self.size[which]
+        shift = (self.ends - self.size)[which] - (np.cumsum(size) - size)
+        entries = np.arange(int(size.sum())) + np.repeat(shift, size)
+        return FoundModels(
+            self.objective[which],
+            self.bound[which],
+            self.intercept[which],
+            size,
+            self.feature[entries],
+            self.value[entries],
+        )
+
+    def supports(self) -> list[IndexArray]:
+        """The features of each model."""
+        return np.split(self.feature, self.ends[:-1]) if len(self) else []
+
+    def best_first(self) -> FoundModels:
+        """Sorted by objective; equal ones by their features, so that the order does not depend on the search."""
+        keys = sorted(range(len(self)), key=lambda i: (self.objective[i], self._key(i)))
+        return self.chosen(np.array(keys, np.int64))
+
+    def _key(self, i: int) -> tuple[int, ...]:
+        end = int(self.ends[i])
+        return tuple(self.feature[end - int(self.size[i]) : end].tolist())
+
+    def __iter__(self) -> Iterator[tuple[IndexArray, FloatArray, float]]:
+        """Features, coefficients and intercept of each model."""
+        ends = self.ends.tolist()
+        for end, size, intercept in zip(ends, self.size.tolist(), self.intercept.tolist(), strict=True):
+            yield self.feature[end - size : end], self.value[end - size : end], intercept
