@@ -34,10 +34,6 @@ COUNTS = record_type(
         ("goal", "i8"),  # the kind of goal
         ("below", "i8"),  # supports found below the threshold in the latest node
         ("undecided", "f8"),  # the smallest bound of a support that cannot be told from the threshold there
-        ("fits", "i8"),  # supports fitted so far
-        ("drops", "i8"),
-        ("rounds", "i8"),
-        ("below_total", "i8"),
         ("keep_refuted", "?"),  # whether supports above the threshold are kept too, for a proof
     ]
 )
@@ -51,6 +47,7 @@ class Listing(NamedTuple):
     objective: FloatArray  # (models,)
     bound: FloatArray  # (models,): no coefficients make the support better than this
     intercept: FloatArray  # (models,)
+    spare: BoolArray  # (models,): where minimal ones are sought, whether a feature can be left out
     feature: npt.NDArray[np.int32]  # features and coefficients, one model after the other
     value: FloatArray
     decided: IndexArray  # (features,): what all candidates of a node have in common
@@ -63,11 +60,12 @@ class Listing(NamedTuple):
 def make_listing(models: int, entries: int, indispensable: BoolArray, goal: int, keep_refuted: bool) -> Listing:
     """An empty list with room for so many models and so many coefficients."""
     return Listing(
-        counts=np.array([(0, 0, goal, 0, np.inf, 0, 0, 0, 0, keep_refuted)], COUNTS),
+        counts=np.array([(0, 0, goal, 0, np.inf, keep_refuted)], COUNTS),
         size=np.empty(models, np.int32),
         objective=np.empty(models),
         bound=np.empty(models),
         intercept=np.empty(models),
+        spare=np.zeros(models, np.bool_),
         feature=np.empty(entries, np.int32),
         value=np.empty(entries),
         decided=np.empty(indispensable.size, np.int64),
@@ -195,19 +193,16 @@ def fit_candidates(
         if refit_node.progress[0].halted:
             return
         verdict = judge(fitted, batch.cutoff)
-        counts.fits += 1
-        counts.below_total += 1 if verdict == BELOW else 0
         write_model(listing, workspace.quadratic, length, fitted)
-        listed = verdict == BELOW or (verdict == ABOVE and counts.keep_refuted)
         if verdict == BELOW:
             counts.below += 1
             if minimal:
                 settled, settled_size = at, size
-                listed = is_minimal(subproblem, refit_node, workspace, listing, batch.cutoff)
+                listing.spare[counts.models] = not is_minimal(subproblem, refit_node, workspace, listing, batch.cutoff)
                 node.progress[0].work += refit_node.progress[0].work
         elif verdict == UNDECIDED:
             counts.undecided = min(counts.undecided, fitted.bound)
-        if listed:
+        if verdict == BELOW or (verdict == ABOVE and counts.keep_refuted):
             counts.models += 1
             counts.entries += length
         at += size
@@ -270,6 +265,7 @@ def write_model(listing: Listing, quadratic: Quadratic, length: int, fitted: Fit
     listing.objective[i] = fitted.objective
     listing.bound[i] = fitted.bound
     listing.intercept[i] = fitted.intercept
+    listing.spare[i] = False
     for a in range(length):
         listing.feature[counts.entries + a] = quadratic.feature[a]
         listing.value[counts.entries + a] = quadratic.x[a]
@@ -303,7 +299,6 @@ def is_minimal(
                 kept += 1
         fitted = fit_support(subproblem, refit_node, workspace, kept, listing.intercept[counts.models], cutoff)
         work += refit_node.progress[0].work
-        counts.drops += 1
         if fitted.objective * (1.0 + 8.0 * refit_node.u.size * UNIT) <= cutoff:
             refit_node.progress[0].work = work
             return False

@@ -77,14 +77,16 @@ class Enumeration(TreeSearch):
         self.wanted = wanted
         self.threshold = wanted.threshold
         self.found = FoundModels.none()
+        self.spare = FoundModels.none()  # models with features to spare, met where minimal ones are sought
         self.refuted: list[FoundModels] = []  # supports whose own dual points prove that they are above the threshold
 
     def run(self) -> Status:
         """Search until nothing is left, or a limit is hit."""
         status = self._run()
-        for worker in self._each():
-            worker.collect_list()
         self._close_tree()
+        self._account_for_spare()
+        if status is Status.OPTIMAL and not self.is_complete:
+            return Status.NUMERICAL_LIMIT
         return status
 
     def _run(self) -> Status:
@@ -102,12 +104,12 @@ class Enumeration(TreeSearch):
                 status = self._look_up()
                 if status is not None and self.open_nodes > 0:
                     return status
-        return Status.OPTIMAL if self.is_complete else Status.NUMERICAL_LIMIT
+        return Status.OPTIMAL
 
     @property
     def is_complete(self) -> bool:
         """Whether every model below the threshold is listed."""
-        return self.open_nodes == 0 and self.lower_bound >= self.threshold
+        return self.lower_bound >= self.threshold
 
     @property
     def best_bound(self) -> float:
@@ -120,14 +122,25 @@ class Enumeration(TreeSearch):
         if parts:
             self.found = FoundModels.joined([self.found, *parts])
             self.threshold = self.wanted.lowered(self.threshold, self.found.objective)
-            above = self.found.bound > self.threshold
-            if above.any():
-                if self.proof is not None:
-                    self.refuted.append(self.found.chosen(above))
-                self.found = self.found.chosen(~above)
+            self._sort_out()
         for worker in workers.each:
             worker.flush_log()
         self.lower_bound = min(worker.lower_bound for worker in workers.each)
+
+    def _sort_out(self) -> None:
+        """Keep what is to be listed, and what a proof or a search that ends early needs to know besides."""
+        above, spare = self.found.bound > self.threshold, self.found.spare
+        if above.any() and self.proof is not None:
+            self.refuted.append(self.found.chosen(above))
+        if spare.any():
+            self.spare = FoundModels.joined([self.spare, self.found.chosen(spare & ~above)])
+        if above.any() or spare.any():
+            self.found = self.found.chosen(~above & ~spare)
+
+    def _account_for_spare(self) -> None:
+        """A model with features to spare contains a minimal one; if that is not found yet, the model is missing, too."""
+        lone = self.spare.chosen(~self.spare.contain(self.found))
+        self.lower_bound = min(self.lower_bound, float(lone.bound.min(initial=np.inf)))
 
     def _look_up(self) -> Status | None:
         """Show where the search stands; the status if it is over."""

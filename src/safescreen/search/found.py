@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from safescreen.arrays import FloatArray, IndexArray
+from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.kernels.listing import Listing
 
 
@@ -19,6 +19,7 @@ class FoundModels:
     objective: FloatArray
     bound: FloatArray  # no coefficients make the support better than this
     intercept: FloatArray
+    spare: BoolArray  # whether a feature can be left out without leaving the set, where that matters
     size: IndexArray
     feature: IndexArray  # those of a model are sorted
     value: FloatArray
@@ -27,7 +28,7 @@ class FoundModels:
     def none(cls) -> FoundModels:
         """No models."""
         floats, indices = np.empty(0), np.empty(0, np.int64)
-        return cls(floats, floats, floats, indices, indices, floats)
+        return cls(floats, floats, floats, np.empty(0, np.bool_), indices, indices, floats)
 
     @classmethod
     def of(cls, listing: Listing, columns: IndexArray) -> FoundModels:
@@ -40,6 +41,7 @@ class FoundModels:
             listing.objective[:models].copy(),
             listing.bound[:models].copy(),
             listing.intercept[:models].copy(),
+            listing.spare[:models].copy(),
             size,
             feature[order],
             value[order],
@@ -69,6 +71,7 @@ class FoundModels:
             self.objective[which],
             self.bound[which],
             self.intercept[which],
+            self.spare[which],
             size,
             self.feature[entries],
             self.value[entries],
@@ -77,6 +80,16 @@ class FoundModels:
     def supports(self) -> list[IndexArray]:
         """The features of each model."""
         return np.split(self.feature, self.ends[:-1]) if len(self) else []
+
+    def contain(self, parts: FoundModels) -> BoolArray:
+        """Which of these models have one of the others as a part, or are one."""
+        times = np.bincount(parts.feature, minlength=1)
+        by_rarest: dict[int, list[frozenset[int]]] = {}
+        for support in map(frozenset, (features.tolist() for features in parts.supports())):
+            rarest = min(support, key=lambda j: times[j]) if support else -1
+            by_rarest.setdefault(rarest, []).append(support)
+        mine = [frozenset(features.tolist()) for features in self.supports()]
+        return np.array([any(part <= one for j in (-1, *one) for part in by_rarest.get(j, ())) for one in mine], np.bool_)
 
     def best_first(self) -> FoundModels:
         """Sorted by objective; equal ones by their features, so that the order does not depend on the search."""
