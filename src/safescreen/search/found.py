@@ -81,6 +81,11 @@ class FoundModels:
         """The features of each model."""
         return np.split(self.feature, self.ends[:-1]) if len(self) else []
 
+    def among(self, others: FoundModels) -> BoolArray:
+        """Which of these models are also among the others."""
+        known = {support.tobytes() for support in others.supports()}
+        return np.array([support.tobytes() in known for support in self.supports()], np.bool_)
+
     def contain(self, parts: FoundModels) -> BoolArray:
         """Which of these models have one of the others as a part, or are one."""
         times = np.bincount(parts.feature, minlength=1)

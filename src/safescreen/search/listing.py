@@ -88,7 +88,7 @@ def list_models(
             status = enumeration.run()
             listed = _listed(enumeration, best or _best(enumeration, incumbent, status), status)
         if writer is not None:
-            raise NotImplementedError
+            writer.finish_list(listed, root.bound, enumeration)
     return listed
 
 
