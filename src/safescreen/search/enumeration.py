@@ -23,7 +23,7 @@ from safescreen.status import Status
 NODE_GAP = 1e-3
 """The relative gap to which nodes are solved at most: their points only serve to exclude supports."""
 
-TIES = 1e-9
+TIES = 1e-8
 """Objectives that differ by less, relatively, count as equal."""
 
 

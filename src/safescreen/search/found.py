@@ -11,6 +11,8 @@ import numpy as np
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.kernels.listing import Listing
 
+_TELLING = 16  # features that tell models of equal objectives apart
+
 
 @dataclass(frozen=True)
 class FoundModels:
@@ -97,13 +99,13 @@ class FoundModels:
         return np.array([any(part <= one for j in (-1, *one) for part in by_rarest.get(j, ())) for one in mine], np.bool_)
 
     def best_first(self) -> FoundModels:
-        """Sorted by objective; equal ones by their features, so that the order does not depend on the search."""
-        keys = sorted(range(len(self)), key=lambda i: (self.objective[i], self._key(i)))
-        return self.chosen(np.array(keys, np.int64))
-
-    def _key(self, i: int) -> tuple[int, ...]:
-        end = int(self.ends[i])
-        return tuple(self.feature[end - int(self.size[i]) : end].tolist())
+        """Sorted by objective; equal ones by their first features, so that the order does not depend on the search."""
+        first = np.full((_TELLING, len(self)), -1)
+        starts = self.ends - self.size
+        for place in range(_TELLING):
+            longer = np.flatnonzero(self.size > place)
+            first[place, longer] = self.feature[starts[longer] + place]
+        return self.chosen(np.lexsort((*first[::-1], self.objective)))
 
     def __iter__(self) -> Iterator[tuple[IndexArray, FloatArray, float]]:
         """Features, coefficients and intercept of each model."""
