@@ -182,6 +182,7 @@ def run(
             continue
         if orders.goal.kind != BEST_MODEL:
             outcome = list_models(subproblem, node, refit_node, workspace, exploration.listing, now.cursor.cutoff)
+            log_own_point(node, exploration.listing, exploration.log, now.cursor)
             if outcome == SETTLED:
                 close_listed(node, exploration.listing, now)
                 continue
@@ -378,6 +379,13 @@ def rounded_up(node: Node) -> float:
     """The objective of a fitted model, rounding included: ``8 m`` units cover the sums over its samples."""
     objective: float = node.progress[0].primal
     return objective * (1.0 + 8.0 * node.u.size * UNIT)
+
+
+@inlined
+def log_own_point(node: Node, listing: Listing, log: ProofLog, cursor: Record) -> None:
+    """A node that got another dual point goes on as its own only child, which has that point."""
+    if listing.counts[0].own_point:
+        cursor.parent = log_node(log, cursor.parent, 0, node, True)
 
 
 @inlined

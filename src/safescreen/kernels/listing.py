@@ -13,16 +13,19 @@ import numpy.typing as npt
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels.candidates import TOO_MANY, Candidates, find_candidates, make_candidates
-from safescreen.kernels.columns import make_dense, reserved_slots
+from safescreen.kernels.columns import correlate, make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined, record_type
+from safescreen.kernels.dual_bound import dual_bound
 from safescreen.kernels.goals import MINIMAL_MODELS
+from safescreen.kernels.losses import DualPoint, near_dual_point
 from safescreen.kernels.node import Node
-from safescreen.kernels.node_relaxation import Workspace
+from safescreen.kernels.node_relaxation import Workspace, keep_best
 from safescreen.kernels.quadratic import Quadratic
 from safescreen.kernels.refitting import Fitted, fit_support
-from safescreen.kernels.subproblem import FREE, IN, Subproblem
+from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
+from safescreen.kernels.vectors import copy_into
 from safescreen.rounding import UNIT
-from safescreen.tuning import REFIT_TOLERANCE
+from safescreen.tuning import MANY_CANDIDATES, REFIT_TOLERANCE
 
 SETTLED, UNSETTLED, NO_ROOM, HALTED = 0, 1, 2, 3  # what became of a node
 ABOVE, BELOW, UNDECIDED = 0, 1, 2  # what is proved of a support, given the threshold
@@ -32,6 +35,7 @@ COUNTS = record_type(
         ("models", "i8"),
         ("entries", "i8"),
         ("goal", "i8"),  # the kind of goal
+        ("own_point", "?"),  # whether the latest node has got another dual point here
         ("below", "i8"),  # supports found below the threshold in the latest node
         ("undecided", "f8"),  # the smallest bound of a support that cannot be told from the threshold there
         ("keep_refuted", "?"),  # whether supports above the threshold are kept too, for a proof
@@ -60,7 +64,7 @@ class Listing(NamedTuple):
 def make_listing(models: int, entries: int, indispensable: BoolArray, goal: int, keep_refuted: bool) -> Listing:
     """An empty list with room for so many models and so many coefficients."""
     return Listing(
-        counts=np.array([(0, 0, goal, 0, np.inf, keep_refuted)], COUNTS),
+        counts=np.array([(0, 0, goal, False, 0, np.inf, keep_refuted)], COUNTS),
         size=np.empty(models, np.int32),
         objective=np.empty(models),
         bound=np.empty(models),
@@ -99,8 +103,13 @@ def list_models(
     A node that is not settled must be branched on; without room for its models it must come again.
     """
     counts, candidates = listing.counts[0], listing.candidates
+    counts.own_point = False
     decided, free = list_decided(node, listing.decided)
     count = find_candidates(subproblem, node, candidates, cutoff)
+    if node.progress[0].kappa == 1 and count > MANY_CANDIDATES and decided < workspace.quadratic.x.size:
+        if use_own_point(subproblem, node, refit_node, workspace, listing, Batch(count, decided, cutoff)):
+            counts.own_point = True
+            count = find_candidates(subproblem, node, candidates, cutoff)
     if count != TOO_MANY and not can_be_fitted(subproblem, workspace.quadratic, candidates, count, decided):
         count = TOO_MANY
     alone = count == TOO_MANY
@@ -121,6 +130,45 @@ def list_models(
         counts.models, counts.entries = models, entries
         return HALTED if halted else UNSETTLED
     return SETTLED
+
+
+@inlined
+def use_own_point(
+    subproblem: Subproblem, node: Node, refit_node: Node, workspace: Workspace, listing: Listing, batch: Batch
+) -> bool:
+    """Give a node with one place left the dual point of its decided features' own fit, if that leaves fewer supports.
+
+    The relaxation's point balances the features that compete for the place, and may say nothing about all others. The
+    fit's own has a larger entropy, and excludes whatever gains less than the fit is above the threshold.
+    """
+    progress, intercept = node.progress[0], node.progress[0].intercept
+    for a in range(batch.decided):
+        listing.start[a] = node.x[listing.decided[a]]
+    intercept = fit_decided(subproblem, refit_node, workspace, listing, batch.decided, intercept)
+    copy_into(workspace.trial, refit_node.u)
+    near = near_dual_point(subproblem, workspace.trial, workspace.point)
+    count = 0
+    for j in range(node.status.size):
+        if node.status[j] != OUT:
+            node.features[count] = j
+            count += 1
+    correlate(subproblem.columns, node.features, count, workspace.point.alpha, node.c)
+    dual = DualPoint(near.loss, near.entropy, near.error_scale, near.shift)
+    bound = dual_bound(subproblem, node, count, dual, 1)
+    left = 0
+    for i in range(count):
+        j = node.features[i]
+        if node.status[j] == FREE and bound.value + bound.kth_gain - (node.q[j] - subproblem.mu) <= batch.cutoff:
+            left += 1
+    if left >= batch.count:
+        return False
+    keep_best(node, workspace.point.alpha, bound, count)
+    for j in range(node.best_x.size):
+        node.best_x[j] = 0.0
+    for a in range(batch.decided):
+        node.best_x[listing.decided[a]] = listing.start[a]
+    node.best_b[0] = intercept + near.shift
+    return True
 
 
 @inlined

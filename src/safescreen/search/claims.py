@@ -45,10 +45,10 @@ def confirmed_list(problem: Problem, header: dict[str, Any], arrays: dict[str, A
             objective = model_objective(recognised, arrays["support"], arrays["coef"], header["intercept"])
             models, _ = read_models(recognised, header, given, CLAIM_TOLERANCE)
             sought = Sought(models, header["claims"]["missing_bound"])
-            lower = lower_bound(recognised, header["chunks"], given, sought).value
+            lower = at_least_trivial(recognised.terms, lower_bound(recognised, header["chunks"], given, sought)).value
         except RefusedError:  # then no claim is of any use
             return 0.0, 0.0
-        return objective, min(lower, sought.threshold) if lower > 0.0 else 0.0
+        return objective, min(lower, sought.threshold)
 
 
 def confirmed(problem: Problem, header: dict[str, Any], arrays: dict[str, AnyArray]) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from safescreen.arrays import FloatArray
 from safescreen.expiry import ExpiredError
 from safescreen.kernels import ALL_MODELS, MINIMAL_MODELS, Goal
 from safescreen.problem import Problem
-from safescreen.relaxation import Root
+from safescreen.relaxation import Root, trivial_bound
 from safescreen.search.found import FoundModels
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.solution import Moment
@@ -51,14 +52,16 @@ class Wanted:
     n_best: int | None = None
     most: int = 10_000
 
-    def lowered(self, threshold: float, objective: FloatArray) -> float:
-        """The threshold, given the objectives of models that exist."""
-        if self.minimal or not objective.size:
+    def lowered(self, threshold: float, best: float, objectives: Callable[[], FloatArray]) -> float:
+        """The threshold, given the best of the models that exist, and the objectives of all."""
+        if self.minimal:
             return threshold
         if self.within is not None:
-            threshold = min(threshold, within_of(float(objective.min()), self.within))
-        if self.n_best is not None and objective.size >= self.n_best:
-            threshold = min(threshold, float(np.partition(objective, self.n_best - 1)[self.n_best - 1]))
+            threshold = min(threshold, within_of(best, self.within))
+        if self.n_best is not None:
+            objective = objectives()
+            if objective.size >= self.n_best:
+                threshold = min(threshold, float(np.partition(objective, self.n_best - 1)[self.n_best - 1]))
         return threshold
 
 
@@ -76,8 +79,9 @@ class Enumeration(TreeSearch):
         super().__init__(problem, root, watch, proof, Goal(MINIMAL_MODELS if wanted.minimal else ALL_MODELS, NODE_GAP))
         self.wanted = wanted
         self.threshold = wanted.threshold
-        self.found = FoundModels.none()
-        self.spare = FoundModels.none()  # models with features to spare, met where minimal ones are sought
+        self._parts: list[FoundModels] = []  # the models to be listed, as they came
+        self._best, self._count = np.inf, 0
+        self.spare: list[FoundModels] = []  # models with features to spare, met where minimal ones are sought
         self.refuted: list[FoundModels] = []  # supports whose own dual points prove that they are above the threshold
 
     def run(self) -> Status:
@@ -107,6 +111,12 @@ class Enumeration(TreeSearch):
         return Status.OPTIMAL
 
     @property
+    def found(self) -> FoundModels:
+        """The models to be listed."""
+        self._parts = [FoundModels.joined(self._parts)]
+        return self._parts[0]
+
+    @property
     def is_complete(self) -> bool:
         """Whether every model below the threshold is listed."""
         return self.lower_bound >= self.threshold
@@ -119,35 +129,40 @@ class Enumeration(TreeSearch):
     def _update(self, workers: Workers) -> None:
         """Take over what was listed, lower the threshold, and note what may be missing."""
         parts = [part for worker in workers.each for part in worker.collect_list()]
-        if parts:
-            self.found = FoundModels.joined([self.found, *parts])
-            self.threshold = self.wanted.lowered(self.threshold, self.found.objective)
-            self._sort_out()
+        self._best = min((float(part.objective.min(initial=self._best)) for part in parts), default=self._best)
+        self._parts += [kept for part in parts if len(kept := self._sorted_out(part))]
+        self._count = sum(map(len, self._parts))
+        threshold = self.wanted.lowered(self.threshold, self._best, lambda: self.found.objective)
+        if threshold < self.threshold:
+            self.threshold = threshold
+            self._parts = [self._sorted_out(self.found)]
+            self._count = len(self.found)
         for worker in workers.each:
             worker.flush_log()
-        self.lower_bound = min(worker.lower_bound for worker in workers.each)
+        self.lower_bound = max(trivial_bound(self.problem), min(worker.lower_bound for worker in workers.each))
 
-    def _sort_out(self) -> None:
-        """Keep what is to be listed, and what a proof or a search that ends early needs to know besides."""
-        above, spare = self.found.bound > self.threshold, self.found.spare
-        if above.any() and self.proof is not None:
-            self.refuted.append(self.found.chosen(above))
-        if spare.any():
-            self.spare = FoundModels.joined([self.spare, self.found.chosen(spare & ~above)])
-        if above.any() or spare.any():
-            self.found = self.found.chosen(~above & ~spare)
+    def _sorted_out(self, models: FoundModels) -> FoundModels:
+        """What is to be listed; what a proof or a search that ends early needs to know besides is kept elsewhere."""
+        above, spare = models.bound > self.threshold, models.spare
+        if not (above.any() or spare.any()):
+            return models
+        if self.proof is not None:
+            self.refuted.append(models.chosen(above))
+        self.spare.append(models.chosen(spare & ~above))
+        return models.chosen(~above & ~spare)
 
     def _account_for_spare(self) -> None:
         """A model with features to spare contains a minimal one; if that is not found yet, the model is missing, too."""
-        lone = self.spare.chosen(~self.spare.contain(self.found))
-        self.lower_bound = min(self.lower_bound, float(lone.bound.min(initial=np.inf)))
+        spare = FoundModels.joined(self.spare)
+        spare = spare.chosen(spare.bound < self.lower_bound)
+        lone = spare.chosen(~spare.contain(self.found))
+        self.lower_bound = float(lone.bound.min(initial=self.lower_bound))
 
     def _look_up(self) -> Status | None:
         """Show where the search stands; the status if it is over."""
-        if len(self.found) > self.wanted.most and self.wanted.n_best is None:
+        if self._count > self.wanted.most and self.wanted.n_best is None:
             return Status.MODEL_LIMIT
-        best = float(self.found.objective.min(initial=np.inf))
         gap = max(self.threshold - self.lower_bound, 0.0) / self.threshold
-        moment = Moment(self.watch.seconds, self.nodes, self.open_nodes, self.lower_bound, best, gap, len(self.found))
+        moment = Moment(self.watch.seconds, self.nodes, self.open_nodes, self.lower_bound, self._best, gap, self._count)
         stopped = self.watch.show(moment)
         return Status.INTERRUPTED if stopped else self.watch.limit(self.nodes)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.kernels.listing import Listing
 
-_TELLING = 16  # features that tell models of equal objectives apart
+_LARGE_PRIME = 2_147_483_647
 
 
 @dataclass(frozen=True)
@@ -90,25 +92,32 @@ class FoundModels:
 
     def contain(self, parts: FoundModels) -> BoolArray:
         """Which of these models have one of the others as a part, or are one."""
-        times = np.bincount(parts.feature, minlength=1)
-        by_rarest: dict[int, list[frozenset[int]]] = {}
-        for support in map(frozenset, (features.tolist() for features in parts.supports())):
-            rarest = min(support, key=lambda j: times[j]) if support else -1
-            by_rarest.setdefault(rarest, []).append(support)
-        mine = [frozenset(features.tolist()) for features in self.supports()]
-        return np.array([any(part <= one for j in (-1, *one) for part in by_rarest.get(j, ())) for one in mine], np.bool_)
+        known = {support.tobytes() for support in parts.supports()}
+        sizes = np.unique(parts.size).tolist()
+        supports = self.supports()
+        if sum(math.comb(int(self.size.max(initial=0)), size) for size in sizes) > len(parts):
+            sets = [set(support.tolist()) for support in parts.supports()]
+            return np.array([any(one <= set(support.tolist()) for one in sets) for support in supports], np.bool_)
+        return np.array([_has_part(support, sizes, known) for support in supports], np.bool_)
 
     def best_first(self) -> FoundModels:
-        """Sorted by objective; equal ones by their first features, so that the order does not depend on the search."""
-        first = np.full((_TELLING, len(self)), -1)
-        starts = self.ends - self.size
-        for place in range(_TELLING):
-            longer = np.flatnonzero(self.size > place)
-            first[place, longer] = self.feature[starts[longer] + place]
-        return self.chosen(np.lexsort((*first[::-1], self.objective)))
+        """Sorted by objective; equal ones by a number made of their features, so that the search does not show."""
+        codes = (self.feature + 1) * 1_640_531_527 % _LARGE_PRIME
+        sums = np.concatenate([[0], np.cumsum(codes)])
+        keys = sums[self.ends] - sums[self.ends - self.size]
+        return self.chosen(np.lexsort((keys, self.objective)))
 
     def __iter__(self) -> Iterator[tuple[IndexArray, FloatArray, float]]:
         """Features, coefficients and intercept of each model."""
         ends = self.ends.tolist()
         for end, size, intercept in zip(ends, self.size.tolist(), self.intercept.tolist(), strict=True):
             yield self.feature[end - size : end], self.value[end - size : end], intercept
+
+
+def _has_part(support: IndexArray, sizes: list[int], known: set[bytes]) -> bool:
+    """Whether some features of a support, so many as these, are among the known supports."""
+    for size in sizes:
+        for part in combinations(support, size):
+            if np.array(part, np.int64).tobytes() in known:
+                return True
+    return False

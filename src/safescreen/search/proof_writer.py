@@ -142,7 +142,7 @@ class ProofWriter:
         stands for no threshold.
         """
         best, models = listed.best, listed.models
-        rest = FoundModels.joined([enumeration.found, enumeration.spare, *enumeration.refuted])
+        rest = FoundModels.joined([enumeration.found, *enumeration.spare, *enumeration.refuted])
         supports = FoundModels.joined([models, rest.chosen(~rest.among(models))])
         header, arrays = self._contents(best, root, enumeration.screened)
         header["version"] = 2

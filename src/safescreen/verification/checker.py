@@ -369,10 +369,10 @@ def check_list_of_models(problem: StatedProblem, header: Header, arrays: Arrays,
     claims, objective = header["claims"], numbers.objective
     models, uncertainty = read_models(problem, header, arrays, CLAIM_TOLERANCE)
     lower = lower_bound(problem, header["chunks"], arrays, Sought(models, claims["missing_bound"]))
+    best = at_least_trivial(problem.terms, replace(lower, value=lower.of_all))
+    lower = at_least_trivial(problem.terms, lower)
     numbers.nodes, numbers.leaves, numbers.points = lower.nodes, lower.leaves, lower.points + len(models.bound)
     numbers.models, numbers.missing_bound = header["listed"], lower.value
-    require(not math.isnan(lower.value), "The proof gives no lower bound.")
-    best = at_least_trivial(problem.terms, replace(lower, value=lower.of_all))
     numbers.lower_bound = min(best.value, objective)
     numbers.enclosure = (numbers.lower_bound, numbers.lower_bound + lower.uncertainty)
     numbers.gap = (objective - numbers.lower_bound) / abs(objective)

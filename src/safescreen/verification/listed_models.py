@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,9 @@ from safescreen.verification.recognition import StatedProblem, Terms, require_in
 
 BLOCK_ENTRIES = 1 << 20
 """How many entries the columns of supports may have that are looked at together."""
+
+MOST_PARTS = 100_000
+"""How many parts of a support are looked up before the listed models are gone through instead."""
 
 MOST_SUPPORTS = 10_000_000
 """How many supports a leaf may leave before the proof is refused: an honest one has branched long before."""
@@ -144,25 +148,12 @@ class ListedModels:
         self.n_listed = n_listed
         self._codes = codes_of(n_features)
         self._by_size = {group.features.shape[1]: self._sorted(group) for group in groups}
-        self._by_rarest: dict[int, list[frozenset[int]]] = {}
-        if minimal:
-            self._index([group.features[group.place < n_listed] for group in groups], n_features)
 
     def _sorted(self, group: Supports) -> tuple[Array, Array, Array]:
         """Keys in order, with the supports they belong to and their places."""
         keys = self._codes[group.features].sum(axis=1, dtype=np.uint64)
         order = np.argsort(keys, kind="stable")
         return keys[order], group.features[order], group.place[order]
-
-    def _index(self, listed: list[Array], n_features: int) -> None:
-        """Where to look for listed models that are part of a support: each under its rarest feature."""
-        times = np.zeros(n_features, np.int64)
-        for features in listed:
-            np.add.at(times, features.ravel(), 1)
-        for features in listed:
-            for row in features.tolist():
-                rarest = min(row, key=lambda j: times[j]) if row else -1
-                self._by_rarest.setdefault(rarest, []).append(frozenset(row))
 
     def place_of(self, features: Array) -> Array:
         """Where these supports (rows, sorted) are in the file, -1 if nowhere.
@@ -179,21 +170,34 @@ class ListedModels:
             place[same] = places[at[same]]
         return place
 
-    def part_of(self, features: Array) -> Array:
-        """Which of these supports (rows) have a listed model as a part, or are one."""
-        return np.array([self._has_part(frozenset(row)) for row in features.tolist()], np.bool_)
+    def part_of(self, features: Array, proper: bool = False) -> Array:
+        """Which of these supports (rows) have a listed model as a part; they may be one, unless it must be proper."""
+        size = features.shape[1]
+        found = np.zeros(len(features), np.bool_)
+        sizes = [part for part in self._by_size if part < size + (not proper)]
+        if sum(math.comb(size, part) for part in sizes) > MOST_PARTS:
+            return self._one_by_one(features, sizes)
+        for part in sizes:
+            for places in combinations(range(size), part):
+                place = self.place_of(features[:, places])
+                found |= (place >= 0) & (place < self.n_listed)
+        return found
 
-    def _has_part(self, support: frozenset[int], proper: bool = False) -> bool:
-        for j in (-1, *support):
-            for model in self._by_rarest.get(j, ()):
-                if model <= support and not (proper and model == support):
-                    return True
-        return False
+    def _one_by_one(self, features: Array, sizes: list[int]) -> Array:
+        """The same for supports with too many parts: every listed model is held against every support."""
+        found = np.zeros(len(features), np.bool_)
+        for size in sizes:
+            _, models, places = self._by_size[size]
+            for model in models[places < self.n_listed]:
+                found |= np.isin(features, model).sum(axis=1) == size
+        return found
 
     def is_antichain(self) -> bool:
         """Whether no listed model is part of another one."""
-        everyone = [model for models in self._by_rarest.values() for model in models]
-        return not any(self._has_part(model, proper=True) for model in everyone)
+        for _, models, places in self._by_size.values():
+            if self.part_of(models[places < self.n_listed], proper=True).any():
+                return False
+        return True
 
 
 def codes_of(n_features: int) -> Array:
