@@ -102,7 +102,7 @@ CANDIDATES_AT_ONCE = 256
 that turn out too bad against relaxations. With one place left there may be as many as features."""
 
 MANY_CANDIDATES = 32
-"""With one place left and more supports than that, another dual point is tried: a pass over the columns against fits."""
+"""With one place left and more supports than that another dual point is tried: a pass over the columns against fits."""
 
 VISITS_PER_CANDIDATE = 16
 """Steps on the way to so many supports after which a node is branched on instead."""

@@ -102,9 +102,7 @@ class Pricing:
         if left is not None and left <= 0.0:
             return None
         start = np.where(problem.excluded, 0.0, self.listed.best.coef)
-        return solve(
-            problem, rel_gap=PRICE_GAP, time_limit=left, n_threads=self.settings.n_threads, warm_start=start
-        )
+        return solve(problem, rel_gap=PRICE_GAP, time_limit=left, n_threads=self.settings.n_threads, warm_start=start)
 
     def _note(self, found: Prices, j: int, solution: Solution | None) -> None:
         best = self.listed.best

@@ -18,7 +18,7 @@ from safescreen.search import Listed, Settings, Solution, Wish
 from safescreen.status import Status
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 @dataclass(frozen=True, repr=False)

@@ -186,7 +186,7 @@ def run(
             if outcome == SETTLED:
                 close_listed(node, exploration.listing, now)
                 continue
-            if outcome == NO_ROOM or outcome == HALTED:
+            if outcome in (NO_ROOM, HALTED):
                 paused = put_back(exploration.open_nodes, node, exploration.log, now.cursor)
                 return LIST_FULL if outcome == NO_ROOM else paused
             now.cursor.chosen, _ = choose(node)
@@ -390,7 +390,7 @@ def log_own_point(node: Node, listing: Listing, log: ProofLog, cursor: Record) -
 
 @inlined
 def close_listed(node: Node, listing: Listing, now: Now) -> None:
-    """Close the node at hand, whose models are listed or proved to be above the threshold, but for what is undecided."""
+    """Close the node at hand, whose models are listed, or proved to be above the threshold, or undecided."""
     now.cursor.spent += 2 * node.progress[0].work
     now.tally.closed_bound = min(now.tally.closed_bound, listing.counts[0].undecided)
     now.cursor.at_hand = False

@@ -38,7 +38,7 @@ def make_models(features: int) -> Models:
 
 @inlined
 def cutoff(goal: Goal, upper: float) -> float:
-    """A node whose bound reaches this holds nothing that is sought; ``upper`` is the best objective, or the threshold."""
+    """A node whose bound reaches this holds nothing sought; ``upper`` is the best objective, or the threshold."""
     return upper * (1.0 - goal.rel_gap) if goal.kind == BEST_MODEL else upper
 
 

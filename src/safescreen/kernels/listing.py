@@ -89,7 +89,7 @@ def empty_listing(listing: Listing) -> None:
 class Batch(NamedTuple):
     """The candidates of a node: how many, how many features they have in common, and the threshold."""
 
-    count: int
+    supports: int
     decided: int
     cutoff: float
 
@@ -141,7 +141,7 @@ def use_own_point(
     The relaxation's point balances the features that compete for the place, and may say nothing about all others. The
     fit's own has a larger entropy, and excludes whatever gains less than the fit is above the threshold.
     """
-    progress, intercept = node.progress[0], node.progress[0].intercept
+    intercept = node.progress[0].intercept
     for a in range(batch.decided):
         listing.start[a] = node.x[listing.decided[a]]
     intercept = fit_decided(subproblem, refit_node, workspace, listing, batch.decided, intercept)
@@ -160,7 +160,7 @@ def use_own_point(
         j = node.features[i]
         if node.status[j] == FREE and bound.value + bound.kth_gain - (node.q[j] - subproblem.mu) <= batch.cutoff:
             left += 1
-    if left >= batch.count:
+    if left >= batch.supports:
         return False
     keep_best(node, workspace.point.alpha, bound, count)
     for j in range(node.best_x.size):
@@ -196,19 +196,20 @@ def can_be_fitted(
     if decided + deepest >= quadratic.x.size:
         return False
     reserved = reserved_slots(subproblem.columns, subproblem.k)
+    dense = True
     for i in range(used):
-        if not make_dense(subproblem.columns, candidates.feature[candidates.place[i]], reserved):
-            return False
-    return True
+        dense = dense and make_dense(subproblem.columns, candidates.feature[candidates.place[i]], reserved)
+    return dense
 
 
 @inlined
 def lacks_room_for(listing: Listing, batch: Batch) -> bool:
     """Whether the models of a batch might not fit."""
     counts, entries = listing.counts[0], listing.counts[0].entries
-    for i in range(batch.count):
+    for i in range(batch.supports):
         entries += batch.decided + listing.candidates.size[i]
-    return counts.models + batch.count > listing.size.size or entries > listing.value.size
+    too_many: bool = counts.models + batch.supports > listing.size.size
+    return too_many or entries > listing.value.size
 
 
 @compiled
@@ -220,14 +221,14 @@ def fit_candidates(
     counts.below = 0
     counts.undecided = np.inf
     node.progress[0].work = 0
-    near = candidates.size[batch.count - 1] <= 2 and node.progress[0].kappa <= 2
+    near = candidates.size[batch.supports - 1] <= 2 and node.progress[0].kappa <= 2
     intercept = node.progress[0].intercept
     for a in range(batch.decided):
         listing.start[a] = node.x[listing.decided[a]]
-    if near and batch.count > 1:
+    if near and batch.supports > 1:
         intercept = fit_decided(subproblem, refit_node, workspace, listing, batch.decided, intercept)
     at, settled, settled_size = 0, 0, -1
-    for i in range(batch.count):
+    for i in range(batch.supports):
         size = candidates.size[i]
         if settled_size >= 0 and extends(candidates, at, size, settled, settled_size):
             at += size
@@ -259,12 +260,10 @@ def fit_candidates(
 @inlined
 def extends(candidates: Candidates, at: int, size: int, settled: int, settled_size: int) -> bool:
     """Whether a candidate has all features of one that is settled: these come next after it."""
-    if size < settled_size:
-        return False
+    same = size >= settled_size
     for i in range(settled_size):
-        if candidates.place[at + i] != candidates.place[settled + i]:
-            return False
-    return True
+        same = same and candidates.place[at + i] == candidates.place[settled + i]
+    return same
 
 
 @inlined
@@ -320,9 +319,7 @@ def write_model(listing: Listing, quadratic: Quadratic, length: int, fitted: Fit
 
 
 @compiled
-def is_minimal(
-    subproblem: Subproblem, refit_node: Node, workspace: Workspace, listing: Listing, cutoff: float
-) -> bool:
+def is_minimal(subproblem: Subproblem, refit_node: Node, workspace: Workspace, listing: Listing, cutoff: float) -> bool:
     """Whether every feature of the model just written is needed: without it nothing is below the threshold.
 
     A support that is below, rounding included, is not proved to be above wherever else it is met: so a model that makes

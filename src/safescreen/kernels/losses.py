@@ -121,8 +121,8 @@ def near_dual_point(subproblem: Subproblem, u: FloatArray, point: Point) -> Near
     """Evaluate loss and dual point at the linear predictor, with the intercept moved near its best value only.
 
     Where Newton's method moves the intercept along with everything else, there is no need to find its best value in
-    every step. The dual point is balanced all the same: ``H(f p) >= f H(p)`` for the class that is scaled down by ``f``,
-    as ``H`` is concave and vanishes at 0. The error bounds are those of :func:`balance_logistic`.
+    every step. The dual point is balanced all the same: ``H(f p) >= f H(p)`` for the class that is scaled down by
+    ``f``, as ``H`` is concave and vanishes at 0. The error bounds are those of :func:`balance_logistic`.
     """
     shift, slope = 0.0, 0.0
     for attempt in range(60):

@@ -281,10 +281,11 @@ class Problem:
             A new problem; the matrix is shared.
         """
         stated = replace(self.terms, include=include, exclude=exclude).for_data(self.n_features, self.feature_names)
-        together = {
-            name: tuple(sorted({*getattr(self.terms, name), *getattr(stated, name)})) for name in ("include", "exclude")
+        both = self.terms, stated
+        more: dict[str, Any] = {
+            name: tuple({j for terms in both for j in getattr(terms, name)}) for name in ("include", "exclude")
         }
-        return self._variant(replace(self.terms, **together), stale=("asked", "included", "excluded", "copies"))
+        return self._variant(replace(self.terms, **more), stale=("asked", "included", "excluded", "copies"))
 
     def _variant(self, terms: Terms, stale: tuple[str, ...], **changes: Any) -> Problem:
         """The same data with other terms; ``stale`` are cached answers that may not hold any more."""

@@ -152,7 +152,7 @@ class Enumeration(TreeSearch):
         return models.chosen(~above & ~spare)
 
     def _account_for_spare(self) -> None:
-        """A model with features to spare contains a minimal one; if that is not found yet, the model is missing, too."""
+        """A model with features to spare contains a minimal one; if that is not found yet, both are missing."""
         spare = FoundModels.joined(self.spare)
         spare = spare.chosen(spare.bound < self.lower_bound)
         lone = spare.chosen(~spare.contain(self.found))

@@ -63,7 +63,7 @@ class Explorer:
         self.log, self.listing = log, listing
 
     def explore(self, open_nodes: OpenNodes, upper: float, orders: Orders) -> Report:
-        """Work until the allowance is used, nothing is left, the log or the list is full, or another worker has run dry.
+        """Work until the allowance is used, nothing is left, log or list are full, or another worker has run dry.
 
         ``upper`` is the objective of the best model the caller knows; a better one that is found counts at once.
         """

@@ -55,7 +55,9 @@ class FoundModels:
     def joined(cls, parts: list[FoundModels]) -> FoundModels:
         """All models of several lists, in this order."""
         names = cls.__dataclass_fields__
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names)) if parts else cls.none()
+        return (
+            cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names)) if parts else cls.none()
+        )
 
     def __len__(self) -> int:
         return int(self.objective.size)

@@ -165,7 +165,9 @@ class ProofWriter:
         header["claims"]["complete"] = missing >= header["threshold"]
         self._write_header(header)
 
-    def _contents(self, solution: Solution, root: Bound, screened: IndexArray) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    def _contents(
+        self, solution: Solution, root: Bound, screened: IndexArray
+    ) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """What every proof has but for the tree, which is written now, and its claims."""
         self._write_pieces()
         if self._hashing is not None:

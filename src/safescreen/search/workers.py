@@ -39,7 +39,6 @@ from safescreen.tuning import (
     WARMING_SHARE,
 )
 
-
 MOST_COMMON_SIZE = 16
 """Features that the models of a node with one place left have, as a rule; larger ones are listed branch by branch."""
 

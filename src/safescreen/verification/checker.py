@@ -259,7 +259,7 @@ def lower_bound(problem: StatedProblem, n_chunks: int, arrays: Arrays, sought: S
 
 @dataclass(frozen=True)
 class Region:
-    """A tree over the features that matter in it: columns that are out from the start, and in no point, are left aside."""
+    """A tree over the features that matter in it: those that are out from the start, and in no point, do not."""
 
     used: Array
     """These features."""
@@ -298,9 +298,7 @@ def contributions(problem: StatedProblem, region: Region, inherited: float) -> t
     return np.where(tree.is_leaf, bound, np.maximum(bound, cut_off_bound)), uncertainty
 
 
-def settle_leaves(
-    problem: StatedProblem, region: Region, contribution: Array, sought: Sought
-) -> tuple[Array, Array]:
+def settle_leaves(problem: StatedProblem, region: Region, contribution: Array, sought: Sought) -> tuple[Array, Array]:
     """The contributions once leaves below the threshold have been gone through: of what is missing, and of all models.
 
     A leaf whose features in have a listed model as a part holds nothing that is missing from a list of minimal models.
@@ -379,7 +377,10 @@ def check_list_of_models(problem: StatedProblem, header: Header, arrays: Arrays,
     size = max(abs(objective), abs(min(claims["missing_bound"], header["threshold"])) if models.bound.size else 0.0)
     shown = lower.value + min(max(uncertainty, lower.uncertainty), UNCERTAINTY_LIMIT * size) + CLAIM_TOLERANCE * size
     as_high = claims["missing_bound"] <= shown
-    require(as_high, f"A model of {lower.value!r} may be missing, though none below {claims['missing_bound']!r} is said to be.")
+    require(
+        as_high,
+        f"A model of {lower.value!r} may be missing, though none below {claims['missing_bound']!r} is said to be.",
+    )
     complete = claims["missing_bound"] >= header["threshold"]
     require(claims["complete"] == complete, "The list is said to be complete, or not to be, and the opposite holds.")
     if models.minimal and complete:

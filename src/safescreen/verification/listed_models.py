@@ -212,14 +212,17 @@ def codes_of(n_features: int) -> Array:
 
 
 class Leaf(NamedTuple):
-    """A leaf and its point: the features in, those free with their surplus ``q_j - μ``, the places left for them, and
-    ``D`` of the features in alone."""
+    """A leaf and its point."""
 
     inside: Array
+    """The features in."""
     free: Array
     surplus: Array
+    """Their ``q_j - μ``."""
     places: int
+    """What is left of the budget."""
     bound: float
+    """``D`` of the features in alone."""
 
 
 def supports_left(leaf: Leaf, threshold: float) -> Iterator[tuple[Array, Array]]:
