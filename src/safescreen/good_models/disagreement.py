@@ -22,7 +22,9 @@ class Disagreement(NamedTuple):
     highest: FloatArray
 
 
-def disagreement(X: Any, coefs: sparse.csr_array, intercepts: FloatArray, best: tuple[FloatArray, float]) -> Disagreement:
+def disagreement(
+    X: Any, coefs: sparse.csr_array, intercepts: FloatArray, best: tuple[FloatArray, float]
+) -> Disagreement:
     """Compare the predictions of all models with those of the best one, given as coefficients and intercept."""
     reference = _probability(np.asarray(X @ best[0]).ravel() + best[1])
     lowest, highest, other = reference.copy(), reference.copy(), np.zeros(reference.size)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from safescreen.good_models.time_left import TimeLeft
 from safescreen.problem import Problem
 from safescreen.search import FoundModels, Listed, Settings, list_below
 
@@ -24,14 +25,17 @@ def find_exchanges(problem: Problem, listed: Listed, settings: Settings) -> list
     A complete list of all models has them. Minimal models are not all, so there the exchanges of each feature are
     listed by themselves: a problem in which all the others are in.
     """
-    best, pairs = listed.best, []
+    best, pairs, time = listed.best, [], TimeLeft(settings)
     if not listed.minimal:
         pairs = _pairs(listed, listed.models)
     else:
         budget = problem.with_parameters(k=max(best.support.size, 1))
         for out in np.setdiff1d(best.support, problem.include).tolist():
+            left = time.settings()
+            if left is None:
+                break
             others = budget.with_decisions(include=np.setdiff1d(best.support, [out]), exclude=[out])
-            pairs += _pairs(listed, list_below(others, listed.threshold, settings))
+            pairs += _pairs(listed, list_below(others, listed.threshold, left))
     return sorted(pairs, key=lambda pair: (pair.cost, pair.out, pair.in_))
 
 
