@@ -70,29 +70,28 @@ def alternatives(
     >>> others.complete
     True
     """
-    within, n_best = _checked(within, n_best)
-    most = _checked_count("max_models", max_models)
+    wish = checked_wish(within, n_best, max_models)
     settings = Settings(rel_gap=BEST_GAP, time_limit=time_limit, n_threads=n_threads).checked()
-    wish = Wish(within, n_best, most)
     listed = list_models(problem, wish, settings, proof, progress, callback)
     return Alternatives(problem, wish, settings, listed, progress)
 
 
-def _checked(within: Any, n_best: Any) -> tuple[float | None, int | None]:
-    """How good, and how many; one per cent if nothing is said."""
+def checked_wish(within: Any = None, n_best: Any = None, max_models: Any = 10_000) -> Wish:
+    """How good, how many, and how many are too many; within one per cent if nothing is said."""
+    most = _checked_count("max_models", max_models)
     if n_best is not None:
         n_best = _checked_count("n_best", n_best)
     elif within is None:
         within = WITHIN
     if within is None:
-        return None, n_best
+        return Wish(None, n_best, most)
     sensible = not isinstance(within, bool) and isinstance(within, Real) and 0.0 <= float(within) < math.inf
     if not sensible:
         raise about(
             "within",
             ValueError(f"within is {within!r}, but must be a number >= 0, such as 0.01 for one per cent."),
         )
-    return float(within), n_best
+    return Wish(float(within), n_best, most)
 
 
 def _checked_count(name: str, value: Any) -> int:

@@ -14,7 +14,7 @@ from safescreen.good_models.result import GoodModels
 
 MINIMAL = (
     "Minimal means that none of its features can be left out: with a budget alone more features never hurt, so that "
-    "the countless supersets of these models are as good, and not listed."
+    "supersets of these models are as good, and not listed."
 )
 _MOST_ROWS, _MOST_EXCHANGES = 20, 3
 _LONGEST_NAME = 40

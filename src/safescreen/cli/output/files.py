@@ -61,12 +61,12 @@ def write_files(
 
     One that cannot be written, say because the disk is full, must not cost the others. Returns whether all are there.
     """
-    nouns = {"output": table, "plot": "picture"}
+    nouns = {"output": table, "plot": "picture", "models-out": "models"}
     complete = True
     for name, path in outputs.files.items():
         try:
-            if name in writers:
-                writers[name](path)
+            if name.replace("-", "_") in writers:
+                writers[name.replace("-", "_")](path)
         except OSError as error:
             complain(about_file(error))
             complete = False
