@@ -266,3 +266,9 @@ def test_prices_as_they_are_shown(priced):
     vars(shown)["prices_without"] = Prices(cost, bound)
     told = [telling.price(shown, j).replace("\u00a0", " ") for j in range(5)]
     assert told == ["required", "0 %", "at least 1 %", "1.3 %", "0.41 % to 1.3 %"]
+
+
+def test_the_others_of_a_fitted_estimator(data):
+    model = ss.L0LogisticRegression(k=2).fit(*data)
+    others = ss.alternatives(model.solution_.problem, n_best=3)
+    assert set(others.best.support) == set(np.flatnonzero(model.coef_[0]))
