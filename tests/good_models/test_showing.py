@@ -272,3 +272,16 @@ def test_the_others_of_a_fitted_estimator(data):
     model = ss.L0LogisticRegression(k=2).fit(*data)
     others = ss.alternatives(model.solution_.problem, n_best=3)
     assert set(others.best.support) == set(np.flatnonzero(model.coef_[0]))
+
+
+def test_exchanges_know_whether_they_are_all(priced, minimal):
+    from dataclasses import replace
+
+    assert priced.exchanges_complete
+    assert minimal.exchanges_complete
+    for others, time in ((priced, True), (minimal, False)):  # a list of all models has them, others take searches
+        hurried = type(others)(others.problem, others.wish, replace(others.settings, time_limit=0.0), others.listed)
+        assert hurried.exchanges_complete is time
+        assert bool(hurried.exchanges) is time
+    open_list = replace(priced, listed=replace(priced.listed, missing_bound=priced.best.objective))
+    assert not open_list.exchanges_complete

@@ -50,6 +50,7 @@ def answer(found: GoodModels) -> dict[str, Any]:
         "features": _named(found),
         "models": of_models(found).to_dict("records"),
         "exchanges": of_exchanges(found).to_dict("records"),
+        "exchanges_complete": found.exchanges_complete,
         "samples": of_samples(found).to_dict("list"),
     }
 

@@ -199,12 +199,21 @@ class GoodModels:
         """What being forced to take each feature costs; nan for features that are in no listed model."""
         return self.prices_with.price
 
-    @cached_property
+    @property
     def exchanges(self) -> list[Exchange]:
         """Which feature of the best model can be replaced by which other one, all others kept, the cheapest first.
 
-        All exchanges that stay below the threshold, if the list is complete.
+        All exchanges that stay below the threshold, unless time ran out.
         """
+        return self._exchanges[0]
+
+    @property
+    def exchanges_complete(self) -> bool:
+        """Whether it is proved that these are all exchanges that stay below the threshold."""
+        return self._exchanges[1]
+
+    @cached_property
+    def _exchanges(self) -> tuple[list[Exchange], bool]:
         return find_exchanges(self.problem, self.listed, self.settings)
 
     # -- samples -----------------------------------------------------------------------------------------

@@ -141,7 +141,9 @@ def _exchanges(others: Alternatives) -> str:
     pairs = others.exchanges
     if not pairs:
         said = "No single exchange of a feature of the best model for another one stays within the tolerance."
-        return html.paragraph(said if others.complete else "No exchange of a feature of the best model was found.")
+        return html.paragraph(
+            said if others.exchanges_complete else "No exchange of a feature of the best model was found."
+        )
     names = others.problem.names
     rows = [
         html.row(_EXCHANGES, (*map(html.name, names([pair.out, pair.in_])), escaped(percent_above(pair.cost))))
@@ -149,6 +151,6 @@ def _exchanges(others: Alternatives) -> str:
     ]
     more = len(pairs) - len(rows)
     note = html.paragraph(f"The cheapest {len(rows):,} of {len(pairs):,}.", "quiet") if more else ""
-    found = "" if others.complete else " found"
+    found = "" if others.exchanges_complete else " found"
     title = f"{counted(len(pairs), 'exchange')} of one feature of the best model for another{found}"
     return html.folded(title, html.table("points", _EXCHANGES, rows) + note, unfolded=len(pairs) <= _OPEN_ROWS)
