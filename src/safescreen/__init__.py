@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is
     from safescreen.good_models import alternatives as alternatives
     from safescreen.path import L0Path as L0Path
     from safescreen.path import l0_path as l0_path
+    from safescreen.plots import AlternativesDisplay as AlternativesDisplay
     from safescreen.plots import ConvergenceDisplay as ConvergenceDisplay
     from safescreen.plots import CVDisplay as CVDisplay
     from safescreen.plots import PathDisplay as PathDisplay
@@ -50,6 +51,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Alternatives": "good_models",
+    "AlternativesDisplay": "plots",
     "CVDisplay": "plots",
     "ConvergenceDisplay": "plots",
     "CopiesWarning": "estimators",

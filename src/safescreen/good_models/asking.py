@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any
 
-from safescreen.good_models.result import Alternatives
+from safescreen.good_models.showing import Alternatives
 from safescreen.problem import Problem
 from safescreen.problem.validation import about
 from safescreen.search import BEST_GAP, Callback, Settings, Wish, list_models
@@ -46,13 +46,13 @@ def alternatives(
     max_models : int, default 10,000
         Stop once there are more models than that. What is listed then is some of them.
     time_limit : float, optional
-        Seconds, compilation excluded.
+        Seconds for the list, compilation excluded, and once more for prices and for exchanges when they are asked for.
     n_threads : int, default 1
         Threads that explore the tree.
     proof : str or path-like, optional
         Write a proof to this file, for :func:`safescreen.verify`: that nothing is missing, and every objective is true.
     progress : bool, default False
-        Show on standard error where the search stands.
+        Show on standard error where the search stands, also that for prices when they are asked for.
     callback : callable, optional
         Called with a :class:`Moment` a few dozen times a second; returning True ends the search.
 
@@ -70,31 +70,31 @@ def alternatives(
     >>> others.complete
     True
     """
-    within, n_best = _checked(within, n_best)
-    most = _checked_count("max_models", max_models)
+    wish = checked_wish(within, n_best, max_models)
     settings = Settings(rel_gap=BEST_GAP, time_limit=time_limit, n_threads=n_threads).checked()
-    wish = Wish(within, n_best, most)
-    return Alternatives(problem, wish, settings, list_models(problem, wish, settings, proof, progress, callback))
+    listed = list_models(problem, wish, settings, proof, progress, callback)
+    return Alternatives(problem, wish, settings, listed, progress)
 
 
-def _checked(within: float | None, n_best: int | None) -> tuple[float | None, int | None]:
-    """How good, and how many; one per cent if nothing is said."""
+def checked_wish(within: Any = None, n_best: Any = None, max_models: Any = 10_000) -> Wish:
+    """How good, how many, and how many are too many; within one per cent if nothing is said."""
+    most = _checked_count("max_models", max_models)
     if n_best is not None:
         n_best = _checked_count("n_best", n_best)
     elif within is None:
         within = WITHIN
     if within is None:
-        return None, n_best
-    sensible = isinstance(within, Real) and not isinstance(within, bool) and 0.0 <= float(within) < math.inf
+        return Wish(None, n_best, most)
+    sensible = not isinstance(within, bool) and isinstance(within, Real) and 0.0 <= float(within) < math.inf
     if not sensible:
         raise about(
             "within",
             ValueError(f"within is {within!r}, but must be a number >= 0, such as 0.01 for one per cent."),
         )
-    return float(within), n_best
+    return Wish(float(within), n_best, most)
 
 
 def _checked_count(name: str, value: Any) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise about(name, ValueError(f"{name} is {value!r}, but must be an integer >= 1."))
-    return int(min(value, 2**62))
+    return min(int(value), 2**62)

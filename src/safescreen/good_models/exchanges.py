@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from safescreen.good_models.time_left import TimeLeft
 from safescreen.problem import Problem
-from safescreen.search import FoundModels, Listed, Settings, list_below
+from safescreen.search import FoundModels, Listed, Settings, Wish, list_below
 
 
 class Exchange(NamedTuple):
@@ -18,21 +19,27 @@ class Exchange(NamedTuple):
     cost: float  # how much worse the objective is, relative to the best
 
 
-def find_exchanges(problem: Problem, listed: Listed, settings: Settings) -> list[Exchange]:
-    """Every single exchange in the best model that stays below the threshold, the cheapest first.
+def find_exchanges(problem: Problem, listed: Listed, settings: Settings) -> tuple[list[Exchange], bool]:
+    """Every single exchange in the best model that stays below the threshold, the cheapest first; and whether it is.
 
     A complete list of all models has them. Minimal models are not all, so there the exchanges of each feature are
     listed by themselves: a problem in which all the others are in.
     """
-    best, pairs = listed.best, []
+    best, pairs, time, every = listed.best, [], TimeLeft(settings), True
     if not listed.minimal:
-        pairs = _pairs(listed, listed.models)
+        pairs, every = _pairs(listed, listed.models), listed.complete
     else:
         budget = problem.with_parameters(k=max(best.support.size, 1))
         for out in np.setdiff1d(best.support, problem.include).tolist():
+            left = time.settings()
+            if left is None:
+                every = False
+                break
             others = budget.with_decisions(include=np.setdiff1d(best.support, [out]), exclude=[out])
-            pairs += _pairs(listed, list_below(others, listed.threshold, settings))
-    return sorted(pairs, key=lambda pair: (pair.cost, pair.out, pair.in_))
+            found = list_below(others, listed.threshold, left)
+            pairs += _pairs(listed, found)
+            every &= time.settings() is not None and len(found) < Wish.most
+    return sorted(pairs, key=lambda pair: (pair.cost, pair.out, pair.in_)), every
 
 
 def _pairs(listed: Listed, models: FoundModels) -> list[Exchange]:

@@ -7,14 +7,15 @@ same problem with one more feature decided.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from time import perf_counter
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from safescreen.arrays import FloatArray, IndexArray
+from safescreen.good_models.time_left import TimeLeft
 from safescreen.problem import Problem
-from safescreen.search import Listed, Settings, Solution, solve
+from safescreen.search import Listed, Settings, solve
+from safescreen.status import Status
 
 PRICE_GAP = 1e-6
 """The relative gap to which the best model without a feature, or with it, is found."""
@@ -22,10 +23,11 @@ PRICE_GAP = 1e-6
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices in units of the objective, of shape (n_features,); nan where a price was not asked for or cannot be had.
+    """Prices in units of the objective, of shape (n_features,); nan where there is none to ask for.
 
     Each is the objective of the best model without the feature (or with it) minus the best objective. The true price is
-    between ``bound`` and ``price``; the two differ by rounding only unless time ran out.
+    between ``bound`` and ``price``. The two differ by rounding only unless time ran out; the price is infinite where it
+    did so before any model was found.
     """
 
     price: FloatArray
@@ -44,67 +46,64 @@ class Prices:
 class Pricing:
     """Finds prices one by one, in a total time."""
 
-    def __init__(self, problem: Problem, listed: Listed, settings: Settings) -> None:
-        self.problem, self.listed, self.settings = problem, listed, settings
-        self._start = perf_counter()
-        self._lacking, self._having = self._from_list()
-
-    def _from_list(self) -> tuple[FloatArray, FloatArray]:
-        """The best listed objective without each feature, and with it; infinite where a list cannot tell.
-
-        Only a complete list of all models can: what contains a minimal model is not listed.
-        """
-        n, models = self.problem.n_features, self.listed.models
-        lacking, having = np.full(n, np.inf), np.full(n, np.inf)
-        if self.listed.minimal or not self.listed.complete:
-            return lacking, having
-        np.minimum.at(having, models.feature, np.repeat(models.objective, models.size))
-        unsettled = np.ones(n, np.bool_)  # features of all models so far, which come best first
-        for support, objective in zip(models.supports(), models.objective.tolist(), strict=True):
-            lacks = unsettled.copy()
-            lacks[support] = False
-            lacking[lacks] = objective
-            unsettled &= ~lacks
-            if not unsettled.any():
-                break
-        return lacking, having
+    def __init__(self, problem: Problem, listed: Listed, settings: Settings, progress: bool = False) -> None:
+        self.problem, self.listed, self.progress = problem, listed, progress
+        self._time = TimeLeft(replace(settings, rel_gap=PRICE_GAP))
+        self._lacking, self._having = _best_of_list(listed, problem.n_features)
 
     def without(self, features: IndexArray) -> Prices:
         """Of doing without each of these features; the user's own decisions have no price."""
-        found, best = Prices.unknown(self.problem.n_features), self.listed.best
-        chosen = np.isin(features, best.support)
+        found, listed = Prices.unknown(self.problem.n_features), self.listed
+        chosen = np.isin(features, listed.best.support)
         for j in features[~chosen].tolist():
             found.set(j, 0.0, 0.0)
         for j in features[chosen & ~self.problem.included[features]].tolist():
-            if np.isfinite(self._lacking[j]):
-                found.set(j, self._lacking[j] - best.objective, self._lacking[j] - best.objective)
-            else:
-                self._note(found, j, self._best(self.problem.with_decisions(exclude=[j])))
+            known = float(self._lacking[j])
+            if not listed.minimal:  # a model without it is listed, or missing
+                least = min(known, listed.missing_bound)
+            else:  # it may also contain one that is listed
+                least = listed.missing_bound if known == np.inf else listed.best.objective
+            self._set(found, j, known, least, {"exclude": [j]})
         return found
 
     def having(self, features: IndexArray) -> Prices:
         """Of being forced to take each of these features."""
-        problem, best, found = self.problem, self.listed.best, Prices.unknown(self.problem.n_features)
-        chosen = np.isin(features, best.support)
+        problem, listed, found = self.problem, self.listed, Prices.unknown(self.problem.n_features)
+        chosen = np.isin(features, listed.best.support)
         for j in features[chosen].tolist():
             found.set(j, 0.0, 0.0)
-        for j in features[~chosen & ~problem.excluded[features]].tolist():
-            if np.isfinite(self._having[j]):
-                found.set(j, self._having[j] - best.objective, self._having[j] - best.objective)
-            elif problem.include.size < problem.k:
-                self._note(found, j, self._best(problem.with_decisions(include=[j])))
+        room = problem.include.size < problem.k
+        for j in features[~chosen & ~problem.excluded[features]].tolist() if room else ():
+            known = float(self._having[j])
+            least = listed.best.objective if listed.minimal else min(known, listed.missing_bound)
+            self._set(found, j, known, least, {"include": [j]})
         return found
 
-    def _best(self, problem: Problem) -> Solution | None:
-        """The best model of a problem with one more feature decided, if there is time."""
-        limit = self.settings.time_limit
-        left = None if limit is None else limit - (perf_counter() - self._start)
-        if left is not None and left <= 0.0:
-            return None
-        start = np.where(problem.excluded, 0.0, self.listed.best.coef)
-        return solve(problem, rel_gap=PRICE_GAP, time_limit=left, n_threads=self.settings.n_threads, warm_start=start)
-
-    def _note(self, found: Prices, j: int, solution: Solution | None) -> None:
+    def _set(self, found: Prices, j: int, known: float, least: float, decision: dict[str, list[int]]) -> None:
+        """The price between what the list knows and what a search proves, which may be needless, or have no time."""
         best = self.listed.best
-        if solution is not None:
-            found.set(j, solution.objective - best.objective, solution.lower_bound - best.objective)
+        settings = self._time.settings() if known - least > PRICE_GAP * best.objective else None
+        if settings is not None:
+            problem = self.problem.with_decisions(**decision)
+            start = np.where(problem.excluded, 0.0, best.coef)
+            solution = solve(problem, **vars(settings), warm_start=start, progress=self.progress)
+            known, least = min(known, solution.objective), max(least, solution.lower_bound)
+            if solution.status == Status.INTERRUPTED:
+                self._time.end()
+        found.set(j, known - best.objective, least - best.objective)
+
+
+def _best_of_list(listed: Listed, n_features: int) -> tuple[FloatArray, FloatArray]:
+    """The best listed objective without each feature, and with it; infinite where no listed model is like that."""
+    models = listed.models
+    lacking, having = np.full(n_features, np.inf), np.full(n_features, np.inf)
+    np.minimum.at(having, models.feature, np.repeat(models.objective, models.size))
+    unsettled = np.ones(n_features, np.bool_)  # features of all models so far, which come best first
+    for support, objective in zip(models.supports(), models.objective.tolist(), strict=True):
+        lacks = unsettled.copy()
+        lacks[support] = False
+        lacking[lacks] = objective
+        unsettled &= ~lacks
+        if not unsettled.any():
+            break
+    return lacking, having

@@ -1,10 +1,10 @@
-"""`Alternatives`: all good models, and what they say about each feature."""
+"""All good models, and what they say about each feature."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -14,37 +14,20 @@ from safescreen.good_models.disagreement import Disagreement, disagreement
 from safescreen.good_models.exchanges import Exchange, find_exchanges
 from safescreen.good_models.prices import Prices, Pricing
 from safescreen.problem import Problem
+from safescreen.problem.validation import check_matrix
 from safescreen.search import Listed, Settings, Solution, Wish
 from safescreen.status import Status
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True, repr=False)
-class Alternatives:
-    """Every model that is as good as the best one, up to a tolerance.
-
-    Made by :func:`safescreen.alternatives`. With a budget alone, where more features never hurt, the models are the
-    *minimal* ones: none of their features can be left out without leaving the set, and every model of the set contains
-    one of them.
-
-    Attributes
-    ----------
-    problem : Problem
-        The problem.
-    wish : Wish
-        What was asked for: ``within``, ``n_best`` and the limit on models.
-    settings : Settings
-        How far to go; its time limit also holds for prices and exchanges, each time they are asked for first.
-    listed : Listed
-        What the search has found, as it found it.
-    """
+class GoodModels:
+    """All good models, for whatever shows them; see :class:`Alternatives`."""
 
     problem: Problem
     wish: Wish
     settings: Settings
     listed: Listed = field(repr=False)
+    progress: bool = False
 
     # -- the models --------------------------------------------------------------------------------------
 
@@ -111,6 +94,11 @@ class Alternatives:
         """Time taken, compilation excluded."""
         return self.listed.seconds
 
+    @property
+    def excess(self) -> FloatArray:
+        """How much worse than the best each model is, relative to the best objective."""
+        return np.maximum(self.objectives / self.best.objective - 1.0, 0.0)
+
     def __len__(self) -> int:
         return len(self.listed.models)
 
@@ -170,12 +158,23 @@ class Alternatives:
         ranges[used, 0], ranges[used, 1] = low[used], high[used]
         return ranges
 
+    def order(self) -> IndexArray:
+        """The features of the listed models and of the best: the most frequent first, of equals the best model's."""
+        chosen = np.zeros(self.problem.n_features, dtype=np.bool_)
+        chosen[self.best.support] = True
+        features = np.flatnonzero((self.counts > 0) | chosen)
+        return features[np.lexsort((features, ~chosen[features], -self.counts[features]))]
+
     # -- prices ------------------------------------------------------------------------------------------
+
+    @property
+    def _pricing(self) -> Pricing:
+        return Pricing(self.problem, self.listed, self.settings, self.progress)
 
     @cached_property
     def prices_without(self) -> Prices:
         """What doing without each feature costs, with the bound that proves it: found when first asked for."""
-        return Pricing(self.problem, self.listed, self.settings).without(np.arange(self.problem.n_features))
+        return self._pricing.without(np.arange(self.problem.n_features))
 
     @property
     def price_without(self) -> FloatArray:
@@ -189,28 +188,42 @@ class Alternatives:
     def prices_with(self) -> Prices:
         """What being forced to take each listed feature costs, with the bound that proves it.
 
-        Found when first asked for, for the features of all listed models. With a price these are read off the list; with
-        a budget alone each needs a search of its own.
+        Found when first asked for, for the features of all listed models. With a price these are read off the list;
+        with a budget alone each needs a search of its own.
         """
         features = np.union1d(np.flatnonzero(self.counts), self.best.support)
-        return Pricing(self.problem, self.listed, self.settings).having(features)
+        return self._pricing.having(features)
 
     @property
     def price_with(self) -> FloatArray:
         """What being forced to take each feature costs; nan for features that are in no listed model."""
         return self.prices_with.price
 
-    @cached_property
+    @property
     def exchanges(self) -> list[Exchange]:
         """Which feature of the best model can be replaced by which other one, all others kept, the cheapest first.
 
-        All exchanges that stay below the threshold, if the list is complete.
+        All exchanges that stay below the threshold, unless time ran out.
         """
+        return self._exchanges[0]
+
+    @property
+    def exchanges_complete(self) -> bool:
+        """Whether it is proved that these are all exchanges that stay below the threshold."""
+        return self._exchanges[1]
+
+    @cached_property
+    def _exchanges(self) -> tuple[list[Exchange], bool]:
         return find_exchanges(self.problem, self.listed, self.settings)
 
     # -- samples -----------------------------------------------------------------------------------------
 
     def disagreement(self, X: Any = None) -> Disagreement:
         """How much the models disagree about each sample, of the training data by default."""
-        matrix = self.problem.design.matrix if X is None else X
+        matrix = self.problem.design.matrix if X is None else check_matrix(X)[0]
+        if matrix.shape[1] != self.problem.n_features:
+            raise ValueError(
+                f"X has {matrix.shape[1]} features, but the models were fitted to {self.problem.n_features}: give the "
+                "same columns in the same order."
+            )
         return disagreement(matrix, self.coefs, self.intercepts, (self.best.coef, self.best.intercept))
