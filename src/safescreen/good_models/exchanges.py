@@ -8,7 +8,7 @@ import numpy as np
 
 from safescreen.good_models.time_left import TimeLeft
 from safescreen.problem import Problem
-from safescreen.search import FoundModels, Listed, Settings, Wish, list_below
+from safescreen.search import FoundModels, Listed, Settings, list_below
 
 
 class Exchange(NamedTuple):
@@ -36,9 +36,9 @@ def find_exchanges(problem: Problem, listed: Listed, settings: Settings) -> tupl
                 every = False
                 break
             others = budget.with_decisions(include=np.setdiff1d(best.support, [out]), exclude=[out])
-            found = list_below(others, listed.threshold, left)
+            found, complete = list_below(others, listed.threshold, left)
             pairs += _pairs(listed, found)
-            every &= time.settings() is not None and len(found) < Wish.most
+            every &= complete
     return sorted(pairs, key=lambda pair: (pair.cost, pair.out, pair.in_)), every
 
 

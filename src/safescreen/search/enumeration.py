@@ -24,6 +24,9 @@ from safescreen.status import Status
 NODE_GAP = 1e-3
 """The relative gap to which nodes are solved at most: their points only serve to exclude supports."""
 
+ANY_NUMBER = 2**62
+"""Of models, where none are too many."""
+
 TIES = 1e-8
 """Objectives that differ by less, relatively, count as equal."""
 
@@ -164,5 +167,7 @@ class Enumeration(TreeSearch):
             return Status.MODEL_LIMIT
         gap = max(self.threshold - self.lower_bound, 0.0) / self.threshold
         moment = Moment(self.watch.seconds, self.nodes, self.open_nodes, self.lower_bound, self._best, gap, self._count)
-        stopped = self.watch.show(moment)
+        missing = f"{self.lower_bound:.6g} of {self.threshold:.6g}"
+        said = f"{self._count:,} models, none missing below {missing}; {self.nodes:,} nodes ({self.open_nodes:,} open)"
+        stopped = self.watch.show(moment, said)
         return Status.INTERRUPTED if stopped else self.watch.limit(self.nodes)

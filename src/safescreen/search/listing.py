@@ -16,7 +16,7 @@ from safescreen.problem import Problem, check_problem
 from safescreen.relaxation import Fixings, Root, solve_root
 from safescreen.screening import decide
 from safescreen.search.branch_and_bound import Search
-from safescreen.search.enumeration import TIES, Enumeration, Wanted, within_of
+from safescreen.search.enumeration import ANY_NUMBER, TIES, Enumeration, Wanted, within_of
 from safescreen.search.found import FoundModels
 from safescreen.search.interrupts import Interrupts
 from safescreen.search.progress import Progress
@@ -92,14 +92,14 @@ def list_models(
     return listed
 
 
-def list_below(problem: Problem, threshold: float, settings: Settings) -> FoundModels:
-    """All models whose objective is at most this, as far as time allows."""
+def list_below(problem: Problem, threshold: float, settings: Settings) -> tuple[FoundModels, bool]:
+    """All models whose objective is at most this, as far as time allows, and whether they are all."""
     kernels.warm_up()
     watch = Watch(settings)
     with expiring(watch.expired):
-        enumeration = Enumeration(problem, solve_root(problem), watch, Wanted(threshold))
+        enumeration = Enumeration(problem, solve_root(problem), watch, Wanted(threshold, most=ANY_NUMBER))
         enumeration.run()
-    return enumeration.found
+    return enumeration.found, enumeration.is_complete
 
 
 def _first_model(problem: Problem, root: Root, watch: Watch) -> Incumbent:
@@ -180,11 +180,13 @@ def _listed(enumeration: Enumeration, best: Solution, status: Status) -> Listed:
     missing = enumeration.lower_bound
     if wanted.minimal:  # the search for the best one has proved something, too
         missing = max(missing, best.lower_bound)
-    if wanted.n_best is not None:
-        found = found.chosen(np.arange(min(wanted.n_best, len(found))))
+    most = min(wanted.most if wanted.n_best is None else wanted.n_best, len(found))
+    models, dropped = found.chosen(np.arange(most)), found.chosen(np.arange(most, len(found)))
+    if wanted.n_best is None:
+        missing = float(dropped.bound.min(initial=missing))
     return Listed(
         best=best,
-        models=found,
+        models=models,
         threshold=threshold,
         missing_bound=min(missing, threshold),
         minimal=wanted.minimal,

@@ -157,7 +157,7 @@ class ProofWriter:
         }
         for name, array in arrays.items():
             self._write(name, array)
-        objective, missing = best.objective, min(enumeration.lower_bound, header["threshold"])
+        objective, missing = best.objective, min(enumeration.lower_bound, listed.missing_bound, header["threshold"])
         header["claims"] = {"objective": objective, "missing_bound": missing, "status": listed.status}
         if root.sharp or rounding_matters(self.problem, objective):
             objective, missing = confirmed_list(self.problem, header, arrays | self._tree())
