@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from safescreen.files import TooLargeError
 from safescreen.status import Status
 from safescreen.text import suggestion
 
@@ -41,6 +42,8 @@ class SentenceGroup(TyperGroup):
             fail(self._about_argument(error))
         except OSError as error:
             fail(about_file(error))
+        except TooLargeError as error:
+            fail(str(error))
         except MemoryError:
             fail("The data do not fit into memory.")
         except (KeyboardInterrupt, typer.Abort):
