@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -389,11 +390,16 @@ def test_bad_input(case, tmp_path, monkeypatch):
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert result.stderr.startswith("safescreen: ")
-    assert re.fullmatch(r"[^\n]+[.?]\n", result.stderr), result.stderr
-    assert not re.search(r"[.?!] [A-Z]", result.stderr), result.stderr
+    sentence, _, advice = result.stderr.partition("\nTry: ")
+    assert re.fullmatch(r"[^\n]+[.?]\n?", sentence), result.stderr
+    assert not re.search(r"[.?!] [A-Z]", sentence), result.stderr
     for word in words:
-        assert word in result.stderr
+        assert word in sentence
     assert sorted(tmp_path.iterdir()) == before
+    if advice:  # a command that works, to be copied
+        name, *advised = shlex.split(advice)
+        assert (name, advised[: len(arguments)]) == ("safescreen", arguments)
+        assert runner.invoke(cli.app, advised, prog_name="safescreen").exit_code == 0, advice
 
 
 def test_table_is_long_enough():

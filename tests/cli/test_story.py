@@ -48,6 +48,16 @@ def test_a_report_tells_what_was_done_and_how_to_check_it(folder, monkeypatch, c
     ):
         assert sentence in page, sentence
     assert page.count("missing value") == 2
+    assert page.count("'id'") == 1
     found = re.search(r"<code>(safescreen verify .*?)</code>", page)
     assert found
     assert "The proof holds" in run(*shlex.split(found[1])[1:])
+
+
+def test_ids_are_told_once(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    said = [word for word in READING if word not in ("--exclude", "id")]
+    run("fit", "my data.csv", *said, "-k", "2", "--report", "r.html")
+    page = html.unescape((folder / "r.html").read_text(encoding="utf-8"))
+    assert "Left out column 'id', whose texts are all different" in page
+    assert "(--exclude)" not in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable
 from typing import Any, NoReturn
@@ -39,7 +40,14 @@ class SentenceGroup(TyperGroup):
         try:
             status = super().main(*args, **{**extra, "standalone_mode": False})
         except (ValueError, TypeError, ImportError) as error:
-            fail(self._about_argument(error))
+            complain(self._about_argument(error))
+            words = getattr(error, "words", ())
+            if words:  # the same command, and what would make it work
+                typed = args[0] if args else extra.get("args")
+                typer.echo(
+                    f"Try: {shlex.join(['safescreen', *(sys.argv[1:] if typed is None else typed), *words])}", err=True
+                )
+            sys.exit(BAD_INPUT)
         except OSError as error:
             fail(about_file(error))
         except TooLargeError as error:

@@ -46,7 +46,7 @@ def read_arrow(source: Source, kind: str, labels: Collection[str] = (), decimal:
     matrix = spread(numbers.to_numpy(np.float64, copy=True), textual)
     kept = kept_columns(labels, table.column_names, table.num_columns)
     texts = sorted_out(matrix, {j: table.column(j).to_pylist() for j in textual}, kept, decimal)
-    return Table(source.name, table.column_names, True, matrix, texts)
+    return Table(source.name, table.column_names, True, matrix, texts, decimal=decimal)
 
 
 def _read_batches(source: Source, content: Any) -> Any:

@@ -40,10 +40,10 @@ def read_excel(source: Source, form: Form, labels: Collection[str] = ()) -> Tabl
     header = looks_like_header(sample[0], sample[1:]) if form.header is None else form.header
     names = named_columns(sample[0], sample[1:]) if header else None
     body, numbers = full[header:], [i for i, _ in cells[header:]]
-    matrix = np.full((len(body), width), np.nan)
+    matrix, decimal = np.full((len(body), width), np.nan), form.decimal or "."
     columns = {j: [row[j] for row in body] for j in range(width)}
-    texts = sorted_out(matrix, columns, kept_columns(labels, names, width), form.decimal or ".")
-    table = named_table(source.name, names, matrix, texts)
+    texts = sorted_out(matrix, columns, kept_columns(labels, names, width), decimal)
+    table = named_table(source.name, names, matrix, texts, decimal)
     return replace(table, notes=(*notes, *table.notes), places=lambda rows: [f"row {numbers[i]:,}" for i in rows])
 
 

@@ -59,7 +59,7 @@ def _read(source: Source, form: Form, labels: Collection[str]) -> Table:
     if huge := _huge_integers(frame):
         frame, layout = _read_frame(source, layout, kept | huge)
     matrix, texts = _columns(source.name, frame, kept, layout.decimal)
-    table = named_table(source.name, layout.names, matrix, texts)
+    table = named_table(source.name, layout.names, matrix, texts, layout.decimal)
     comments = ("Lines that begin with # are taken to be comments.",) if layout.comments else ()
     notes = (*layout.notes, *comments, *table.notes)
     return replace(table, notes=notes, places=lambda rows: _lines(source, layout, rows))

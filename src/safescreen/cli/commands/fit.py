@@ -33,7 +33,7 @@ def fit(
     Features are chosen, with a proof, at the ridge --gamma; their coefficients are then estimated at --refit-gamma.
     Ctrl-C ends the search and keeps the best model so far.
     """
-    from safescreen.cli.inputs import load, load_test, make_problem
+    from safescreen.cli.inputs import load, load_test, make_problem, noted
     from safescreen.cli.output.about import about
     from safescreen.cli.output.results import Result, warn_of_scales
     from safescreen.estimation import estimate
@@ -43,6 +43,7 @@ def fit(
     problem = make_problem(data, terms.asdict(), source.copies)
     held_out = load_test(source.test, data)
     console = make_console(outputs.silent)
+    data = noted(data, problem)
     introduce(console, data, problem)
     warnings = make_console(outputs.quiet, stderr=True)
     warn_of_scales(warnings, problem)

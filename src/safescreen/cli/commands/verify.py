@@ -26,7 +26,7 @@ def verify(
         Path | None,
         typer.Option(
             metavar="JSON",
-            help="Read the data as the fit of this model did, instead of saying so again.",
+            help="Read the data as the fit of this model did, but for what is said anew.",
             rich_help_panel=DataOptions.panel,
         ),
     ] = None,
@@ -41,7 +41,7 @@ def verify(
     from safescreen.cli.inputs import features, load, reading_of
 
     check_readable(proof)
-    reading = source.reading() if model is None else reading_of(model, source.target, source.positive)
+    reading = source.reading() if model is None else reading_of(model, source.reading())
     data = load(source.data, reading)
     terms = {**vars(asked), "include": None if asked.include is None else features(data, asked.include)}
     result = ss.verify(proof, data.X, data.y, data.weights, positive_class=data.positive, **terms)
