@@ -122,7 +122,7 @@ def cv(
     training rows. Ctrl-C keeps what is finished.
     """
     from safescreen.cli.inputs import load, load_test, noted
-    from safescreen.cli.output.about import about
+    from safescreen.cli.output.about import about, show_check
     from safescreen.cli.output.results import Result, warn_of_scales
 
     candidates = parse_candidates(terms)
@@ -162,6 +162,7 @@ def cv(
             chooser, path, test=held_out, proof=outputs.proof, **about(source, data, outputs)
         ),
     )
+    show_check(console, source, outputs)
     if outputs.json:
         found = problem_opening(source, data, solution.problem, **_tried(rows))
         found["best"] = {name: getattr(model, name) for name in ("k", "mu", "gamma", "refit_gamma")}

@@ -50,7 +50,7 @@ def screen(
         _show(console, rows, top)
     complete = write_files(console, outputs, table="decisions", output=lambda path: write_records(path, rows))
     if outputs.json:
-        opened = problem_opening(source, data, problem)
+        opened = problem_opening(source, data, problem, copies="allow")
         print_json({**opened, **_document(screening, rows), "notes": data.notes})
     finish(proved=complete)
 

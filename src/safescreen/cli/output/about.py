@@ -5,8 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from rich.console import Console
+
 from safescreen.cli.inputs import split_names
 from safescreen.cli.options import DataOptions, OutputOptions
+from safescreen.cli.output.show import plain
 from safescreen.cli.scoring import filled, filling_note
 from safescreen.tables import Prepared
 from safescreen.text import count, listed
@@ -20,6 +23,14 @@ def about(source: DataOptions, data: Prepared, outputs: OutputOptions) -> dict[s
     if outputs.proof is not None:
         check = shlex.join(["safescreen", "verify", str(outputs.proof), *source.repeated()])
     return {"title": data.title, "notes": story(source, data), "check": check}
+
+
+def show_check(console: Console, source: DataOptions, outputs: OutputOptions) -> None:
+    """The command that checks the proof, if there is one: it has to read the data in the same way."""
+    if outputs.proof is not None:
+        reading = source.repeated() if outputs.model is None else [source.data, "--model", str(outputs.model)]
+        command = plain(shlex.join(["safescreen", "verify", str(outputs.proof), *reading]))
+        console.print(f"[dim]Check the proof with[/dim] {command}", soft_wrap=True)
 
 
 def story(source: DataOptions, data: Prepared) -> list[str]:
