@@ -176,3 +176,38 @@ def test_a_wrong_form_is_refused(trained, command):
     refused = run(command, "m.json", "new.csv", "--decimal", ";")
     assert refused.exit_code == 2
     assert refused.stderr == "safescreen: --decimal is ';', but must be '.' or ','.\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (["-t", "x"], "The target 'x' of data.csv has 11 classes (0, 1, 2, 3, 4, ...), but exactly two are needed"),
+        (["-t", "label", "--positive", "maybe"], "--positive is 'maybe', but must be one of the labels"),
+        (["-t", "same"], "The target 'same' of data.csv has only one class, 3, but two are needed"),
+    ],
+)
+def test_no_command_is_advised_that_its_target_would_stop(folder, said, words):
+    rows = [f"{i % 11},{'rgb'[i % 3]},3,{'' if i == 30 else 'yes' if i % 2 else 'no'}" for i in range(40)]
+    (folder / "data.csv").write_text("\n".join(["x,colour,same,label", *rows]))
+    refused = run("fit", "data.csv", *said)
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith(f"safescreen: {words}")
+    assert "Try" not in refused.stderr
+
+
+def test_a_feature_of_the_model_is_no_text_where_it_is_called_the_target(trained):
+    refused = run("evaluate", "m.json", "train.csv", "--target", "größe")
+    assert refused.exit_code == 2
+    assert refused.stderr == "safescreen: train.csv has the label '0.5', but the model knows ja and nein.\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["fit", "--time-limit", "-1"], ["fit", "--node-limit", "-1"], ["cv", "--criterion", "bi"], ["fit", "--k", "-1"]],
+)
+def test_nobody_is_told_to_type_none(trained, words):
+    refused = run(words[0], "train.csv", "-t", "label", *words[1:])
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith(f"safescreen: {words[1]} is ")
+    assert "but must be " in refused.stderr
+    assert "None" not in refused.stderr

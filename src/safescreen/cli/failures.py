@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Iterable
@@ -76,7 +77,8 @@ class SentenceGroup(TyperGroup):
         parameters = [parameter for command in self.commands.values() for parameter in command.params]
         names = [parameter.opts[0] for parameter in parameters if parameter.name == argument]
         option = next((name for name in names if name.startswith("--")), argument)
-        return f"{option}{str(error).removeprefix(argument)}"
+        sentence = f"{option}{str(error).removeprefix(argument)}"
+        return re.sub("but must be None(, | or )", "but must be ", sentence) if names else sentence  # nobody types None
 
 
 def fail(message: str, status: int = BAD_INPUT) -> NoReturn:

@@ -21,6 +21,7 @@ from safescreen.tables import (
     Prepared,
     Reading,
     Table,
+    check_classes,
     prepare,
     prepare_test,
     read_table,
@@ -45,7 +46,7 @@ def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> P
         if any(name in split_names([word], table.names) for word in error.words for name in wanted):
             raise ValueError(str(error)) from None  # which no command can heed as long as that feature is wanted
         raise
-    _check_two_classes(data)
+    check_classes(table, data.target, data.y, reading)
     return data
 
 
@@ -55,20 +56,6 @@ def split_names(values: Sequence[str] | None, known: Sequence[str]) -> list[str]
     for value in values or ():
         names += [value] if value in known else [name.strip() for name in value.split(",") if name.strip()]
     return list(dict.fromkeys(names))
-
-
-def _check_two_classes(data: Prepared) -> None:
-    """Refuse a target that is not binary, in the words of someone who looks at a file."""
-    classes = np.unique(data.y)
-    target = f"The target {data.target!r} of {data.table.source}"
-    if classes.size < 2:
-        raise ValueError(f"{target} has only one class, {classes[0]}, but two are needed.")
-    if data.positive is None and classes.size > 2 and data.weights is None:
-        shown = ", ".join(str(label) for label in classes[:5]) + (", ..." if classes.size > 5 else "")
-        raise ValueError(
-            f"{target} has {classes.size:,} classes ({shown}), but exactly two are needed: name the one to "
-            "tell from the rest with --positive."
-        )
 
 
 def make_problem(data: Prepared, terms: Mapping[str, Any], copies: str = "allow") -> ss.Problem:

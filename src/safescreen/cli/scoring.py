@@ -66,10 +66,10 @@ class Predicted:
         """Read and predict; columns to be kept along are read as text, unless the model needs their numbers."""
         record, encoding = read_model(model)
         encoding = replace(encoding, reading=restated(encoding.reading, said))
-        words = {word.strip() for value in keep for word in (value, *value.split(","))}
+        words = {word.strip() for value in keep for word in (value, *value.split(","))} | {*encoding.reading.labels}
+        words = {word for word in words if word == said.target or not _INDEX.fullmatch(word)}
         words -= {source.column for source in encoding.inputs if source.category is None}
-        words = {word for word in words | set(encoding.reading.labels) if not _INDEX.fullmatch(word)}
-        table = read_new(data, encoding, sorted(words | ({said.target} if said.target else set())))
+        table = read_new(data, encoding, sorted(words))
         X, gone = encoding.apply(table)
         with np.errstate(invalid="ignore"):
             log_odds = linear_predictor(X, record.coefficients, record.intercept)
