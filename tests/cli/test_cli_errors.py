@@ -173,7 +173,7 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
     "binary garbage": (raw(bytes(range(256)) * 9), [*FIT, "--k", "1"], "binary file of an unknown kind", "can be read"),
     "JSON": (text('{"a": 1}'), [*FIT, "--k", "1"], "is JSON: save it as CSV"),
     "web page": (text("<!DOCTYPE html><html>"), [*FIT, "--k", "1"], "is a web page"),
-    "Excel": (raw(b"PK\x03\x04" + bytes(50), "data.xlsx"), ["fit", "data.xlsx", "--k", "1"], "no NumPy archive"),
+    "Excel": (raw(b"PK\x03\x04" + bytes(50), "data.xlsx"), ["fit", "data.xlsx", "--k", "1"], "damaged Excel workbook"),
     "not UTF-8": (raw(b"a,label\n1,caf\x81\n2,the\n"), [*FIT, "--k", "1"], "not UTF-8", "0x81", "--encoding"),
     "not ASCII": (raw(b"a,label\n1,caf\xe9\n2,the\n"), [*FIT, "--encoding", "ascii"], "not ASCII", "0xe9"),
     "no encoding": (numbers, [*FIT, "--encoding", "utf-9"], "--encoding is 'utf-9', but must be one that Python knows"),

@@ -298,3 +298,26 @@ def test_a_transposed_table_is_pointed_out_with_and_without_a_header(tmp_path, f
     table = read_table(str(tmp_path / "data.csv"), labels=("label",))
     with pytest.raises(ValueError, match="is the file transposed, with a row 'label'"):
         prepare(table, Reading(target="label"))
+
+
+def test_commas_between_thousands_are_no_decimal_points(tmp_path):
+    rows = "".join(f'"{i + 1},{234 + i}",{i % 2}\n' for i in range(30))
+    (tmp_path / "data.csv").write_text(f"a,label\n{rows}")
+    table = read_table(str(tmp_path / "data.csv"), labels=("label",))
+    with pytest.raises(ValueError, match="30 values that are not numbers in column 'a'") as caught:
+        prepare(table, Reading(target="label"))
+    assert "--decimal" not in str(caught.value)
+
+
+def test_half_a_workbook_is_called_one(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    openpyxl.Workbook().save(tmp_path / "whole.xlsx")
+    (tmp_path / "data.xlsx").write_bytes((tmp_path / "whole.xlsx").read_bytes()[:2000])
+    with pytest.raises(ValueError, match="is a damaged Excel workbook"):
+        read_table(str(tmp_path / "data.xlsx"))
+
+
+def test_a_document_is_called_one(tmp_path):
+    (tmp_path / "data.csv").write_bytes(b"%PDF-1.7\n1 0 obj\n")
+    with pytest.raises(ValueError, match="is a PDF: save the table as CSV;"):
+        read_table(str(tmp_path / "data.csv"))

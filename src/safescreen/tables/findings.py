@@ -14,7 +14,7 @@ from scipy import sparse
 
 from safescreen.arrays import AnyArray, FloatArray
 from safescreen.tables.encoding import Reading
-from safescreen.tables.layout import parsed_number
+from safescreen.tables.layout import THOUSANDS, parsed_number
 from safescreen.tables.table import Table, columns_with, missing, quoted_columns
 from safescreen.text import count
 
@@ -126,7 +126,8 @@ def _about_texts(table: Table, reading: Reading, kinds: dict[int, str]) -> list[
         coded = different[j] <= min(_MANY, table.n_rows // 2)
         categories = "take all as categories with --one-hot, " if coded else ""
         other = "points with --decimal ." if table.decimal == "," else "commas with --decimal ','"
-        points = f"read decimal {other}, " if any(_otherwise(table, value) for value in _present(table, j)) else ""
+        swapped = [value for value in _present(table, j) if _otherwise(table, value)]
+        points = f"read decimal {other}, " if any(not THOUSANDS.fullmatch(value) for value in swapped) else ""
         advice = f"correct them, {points}{categories}or leave the column out with --exclude {table.names[j]!r}"
         findings.append(_Finding(_mistakes(table, j), advice, *(((), ["--one-hot"]) if coded else ([j],))))
     if dates := by_kind.get("dates"):

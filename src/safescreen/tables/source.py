@@ -34,6 +34,7 @@ _NO_TABLES: dict[str, tuple[bytes, ...]] = {
     "an old Excel workbook: save it as CSV": (b"\xd0\xcf\x11\xe0",),
     "JSON: save it as CSV": (b"{", b"["),
     "a web page or XML: save it as CSV": (b"<!doctype", b"<html", b"<?xml"),
+    "a PDF: save the table as CSV": (b"%pdf",),
     "an ARFF file: save it as CSV": (b"@relation", b"%"),
 }
 _WORKBOOK = "[Content_Types].xml"
@@ -144,7 +145,7 @@ def kind_of(source: Source, encoding: str | None = None) -> str:
         return kind
     if head.startswith(_ZIP):
         with source.open() as stream:
-            return "excel" if _WORKBOOK in _members(stream) else "npz"
+            return "excel" if _WORKBOOK in _members(stream) or source.suffix == ".xlsx" else "npz"
     other = _other_kind(source, encoding)
     if other:
         raise ValueError(f"{source.name} is {other}; {FORMATS} can be read.")
