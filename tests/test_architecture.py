@@ -53,6 +53,7 @@ ROOMS = {
     "reproduction": "files formatting.digits plots.base safescreen testing",
     "cli": "arrays defaults status text files prediction problem.labels problem.terms search estimation path "
     "summary estimators.choosing saving.record tables safescreen testing.conic reproduction",
+    "__main__": "cli",
 }
 """What each room may import from others: a room, or a single module in one. It may use rooms above it only."""
 

@@ -35,6 +35,10 @@ def _columns(help: str) -> Any:
     return typer.Option(metavar="NAMES", help=help, autocompletion=complete_columns)
 
 
+FORM = ("header", "delimiter", "decimal", "encoding", "sheet")
+"""The options about how a file is written, which hold for any file with data."""
+
+
 @dataclass(frozen=True)
 class DataOptions:
     """Which file to read, and how."""

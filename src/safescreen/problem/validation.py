@@ -70,7 +70,7 @@ def check_target(name: str, path: Any) -> None:
     if not isinstance(path, str | PathLike):
         raise about(name, TypeError(f"{name} is {path!r}, but must be None or the path of a file to write."))
     folder, file = os.path.split(path)
-    if not file or os.path.isdir(path) or not os.path.isdir(folder or os.curdir):
+    if not file or "\0" in os.fsdecode(path) or os.path.isdir(path) or not os.path.isdir(folder or os.curdir):
         raise about(name, ValueError(f"{name} is {str(path)!r}, but must name a file in a folder that exists."))
 
 

@@ -121,8 +121,8 @@ def cv(
     What is not said is as for L0LogisticRegressionCV in Python. With --impute, each fold fills gaps from its own
     training rows. Ctrl-C keeps what is finished.
     """
-    from safescreen.cli.inputs import load, load_test
-    from safescreen.cli.output.about import about
+    from safescreen.cli.inputs import load, load_test, noted
+    from safescreen.cli.output.about import about, show_check
     from safescreen.cli.output.results import Result, warn_of_scales
 
     candidates = parse_candidates(terms)
@@ -140,6 +140,8 @@ def cv(
     model = chooser.best_estimator_
     solution = model.solution_
     assert solution is not None
+    known, data = data.notes, noted(data, solution.problem)
+    show_notes(console, data.notes[len(known) :])
     result = Result(data, solution, model.estimate_, held_out)
     rows = _rows(chooser)
     show_modelled(console, solution.problem)
@@ -160,6 +162,7 @@ def cv(
             chooser, path, test=held_out, proof=outputs.proof, **about(source, data, outputs)
         ),
     )
+    show_check(console, source, outputs)
     if outputs.json:
         found = problem_opening(source, data, solution.problem, **_tried(rows))
         found["best"] = {name: getattr(model, name) for name in ("k", "mu", "gamma", "refit_gamma")}
