@@ -15,6 +15,7 @@ from safescreen.kernels.columns import (
     add_column,
     add_columns,
     forget_dense,
+    forget_dense_soon,
     make_decided_dense,
     make_dense,
     only_reserved_slots_left,
@@ -207,6 +208,10 @@ def next_node(exploration: Exploration, gram: Gram, orders: Orders) -> int:
                 return outcome
         if is_time_up(cursor, exploration.shared[0].stop, orders) or lacks_room(nodes, log):
             return put_back(nodes, node, log, cursor)
+        if not make_decided_dense(exploration.subproblem.columns, node.status):  # opened again, it will find room
+            save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
+            cursor.at_hand = False
+            continue
         cursor.done += 1
         if fits_budget(exploration.subproblem, node, cursor):
             return OPENED
@@ -228,12 +233,18 @@ def open_next(exploration: Exploration, gram: Gram, orders: Orders) -> int:
         close_unexplored(node, exploration.log, cursor, exploration.tally[0], nodes.bound[slot])
         release(nodes, slot)
         return CLOSED
-    recycle_slots(exploration.subproblem, node, gram)
+    recycled = recycle_slots(exploration.subproblem, node, gram)
     cursor.bound = load(exploration.subproblem, nodes, node, slot)
     if orders.screen_nodes and not screen_by_root(node, exploration.root, exploration.tally[0], cursor.cutoff):
         close_unexplored(node, exploration.log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
         return CLOSED
-    make_decided_dense(exploration.subproblem.columns, node.status)
+    if not make_decided_dense(exploration.subproblem.columns, node.status):
+        if recycled:  # more features are in than memory has room for
+            close_unexplored(node, exploration.log, cursor, exploration.tally[0], cursor.bound)
+        else:
+            forget_dense_soon(exploration.subproblem.columns)
+            save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
+        return CLOSED
     add_columns(exploration.subproblem.columns, node.x, node.progress[0].intercept, node.u)
     cursor.spent += node.status.size * 4 + node.u.size * nodes.length[slot]
     cursor.at_hand = True
@@ -249,15 +260,16 @@ def close_unexplored(node: Node, log: ProofLog, cursor: Record, tally: Record, b
 
 
 @compiled
-def recycle_slots(subproblem: Subproblem, node: Node, gram: Gram) -> None:
-    """Before a node is loaded: take back the dense slots of sparse columns when only reserved ones are left."""
+def recycle_slots(subproblem: Subproblem, node: Node, gram: Gram) -> bool:
+    """Before a node is loaded: take all dense slots back when only reserved ones are left; whether that was so."""
     if not only_reserved_slots_left(subproblem.columns, subproblem.k):
-        return
+        return False
     forget_dense(subproblem.columns)
     gram.size[0] = 0
     for j in range(node.hot.size):
         node.hot[j] = False
         gram.slot_of[j] = -1
+    return True
 
 
 @compiled

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
-from safescreen.problem.validation import about
+from safescreen.problem.validation import about, check_memory_limit
 
 MOST_THREADS = 256
 """Each thread has memory of its own; nobody has so many cores, but a slip of the finger has."""
@@ -26,6 +26,7 @@ class Settings:
     node_limit: int | None = None
     screening: str = "nodes"
     n_threads: int = 1
+    memory_limit: float | None = None
 
     def checked(self) -> Settings:
         """The same settings, if they make sense, as Python's own numbers: kernels are compiled for no others."""
@@ -55,6 +56,7 @@ class Settings:
             time_limit=None if self.time_limit is None else _seconds(self.time_limit),
             node_limit=None if self.node_limit is None else min(int(self.node_limit), MOST_NODES),
             n_threads=int(self.n_threads),
+            memory_limit=check_memory_limit(self.memory_limit),
         )
 
 
