@@ -12,8 +12,11 @@ A model's own columns are always held."""
 WORKING_SHARE = 0.25
 """And this part of the data on top."""
 
+COUNTED_PART = 0.9
+"""Of this memory, what is planned with: the rest is for vectors and pieces that nobody counts."""
+
 LOCAL_PART = 0.25
-"""Of this memory, what local searches may take while a tree is searched."""
+"""Of what is planned with, what local searches may take while a tree is searched."""
 
 COLUMNS_PART = 0.5
 """And what columns and quadratic models of the tree may. Open nodes have the rest: columns at hand against nodes."""
@@ -99,6 +102,10 @@ ROUNDING_FRACTIONAL = 3
 
 ROUNDING_PERIOD = 16
 """And else in one node of so many: better models early against time without nodes."""
+
+HOPELESS_COST = 10.0
+"""A column whose rounding costs a bound so many times the objective is given up, with whatever is known about models
+that have it: digits of bounds that are poor anyway against an enumeration of all other columns."""
 
 PLUNGE = 0.1
 """A plunge goes on while the bound is this near, relative to the gap, to the best open one: warm starts and models

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from safescreen.tuning import WORKING_BYTES, WORKING_SHARE
+from safescreen.tuning import COUNTED_PART, WORKING_BYTES, WORKING_SHARE
 
 GIGABYTE = 1e9
 
@@ -39,6 +39,7 @@ def sharing(part: float) -> Iterator[None]:
 
 
 def allowed(data_bytes: int) -> int:
-    """Bytes that may be taken beside data of this size."""
+    """Bytes that may be planned with beside data of this size: nearly all that may be taken."""
     limit = _limit.get()
-    return int(_part.get() * (WORKING_BYTES + WORKING_SHARE * data_bytes if limit is None else limit))
+    whole = WORKING_BYTES + WORKING_SHARE * data_bytes if limit is None else limit
+    return int(COUNTED_PART * _part.get() * whole)

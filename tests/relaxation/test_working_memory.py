@@ -14,6 +14,7 @@ from safescreen.design import base
 from safescreen.incumbents import first_incumbent
 from safescreen.incumbents import local_search as local
 from safescreen.relaxation import Fixings, bounds, perspective, sharp_bound_at, solve_root
+from safescreen.tuning import COUNTED_PART
 from safescreen.working_memory import allowed, sharing, within
 
 
@@ -34,7 +35,7 @@ def test_a_small_block_reaches_the_same_bound(kind, terms, monkeypatch):
     block = perspective._Block
     monkeypatch.setattr(perspective, "_Block", lambda *args: sizes.append(args[2].size) or block(*args))
     monkeypatch.setattr(perspective, "LEAST_BLOCK", 2)
-    with within(24 * 16 * 120 / 1e9):
+    with within(24.5 * 16 * 120 / COUNTED_PART / 1e9):
         assert problem.design.columns_at_a_time == 24
         small = solve_root(problem)
     assert small.bound.value == pytest.approx(whole.bound.value, rel=1e-8)
@@ -57,7 +58,7 @@ def test_local_search_gathers_what_fits(monkeypatch):
     gathered = []
     refitter = local.Refitter
     monkeypatch.setattr(local, "Refitter", lambda *args: gathered.append(args[1].size) or refitter(*args))
-    with within(10 * 16 * 120 / 1e9):
+    with within(10.5 * 16 * 120 / COUNTED_PART / 1e9):
         found = first_incumbent(problem, root)
     assert gathered
     assert max(gathered) <= 10
@@ -97,12 +98,12 @@ def test_exact_sums_do_not_depend_on_pieces(monkeypatch):
 
 
 def test_a_limit_holds_while_work_lasts():
-    assert allowed(4_000) == 10**9 + 1_000
+    assert allowed(4_000_000) == int(COUNTED_PART * (10**9 + 10**6))
     with within(0.5):
-        assert allowed(4_000) == 5 * 10**8
+        assert allowed(4_000_000) == int(COUNTED_PART * 5 * 10**8)
         with sharing(0.25):
-            assert allowed(4_000) == 125 * 10**6
-    assert allowed(0) == 10**9
+            assert allowed(4_000_000) == int(COUNTED_PART * 125 * 10**6)
+    assert allowed(0) == int(COUNTED_PART * 10**9)
 
 
 @pytest.mark.parametrize("ask", [ss.solve, ss.screen, ss.relax])
@@ -112,7 +113,7 @@ def test_users_may_set_it(ask, monkeypatch):
     design = type(problem.design)
     monkeypatch.setattr(design, "columns_at_a_time", property(lambda self: seen.append(allowed(self.nbytes)) or 30))
     ask(problem, memory_limit=0.002)
-    assert set(seen) <= {2 * 10**6, 5 * 10**5}
+    assert set(seen) <= {18 * 10**5, 45 * 10**4}
     assert seen
     for wrong in (0.0, -1.0, np.inf, np.nan, "1 GB", True):
         with pytest.raises((ValueError, TypeError), match=r"memory_limit is .*, but must be None or a finite number"):

@@ -187,7 +187,8 @@ def make_decided_dense(columns: Columns, status: StatusArray) -> bool:
 def only_reserved_slots_left(columns: Columns, k: int) -> bool:
     """Whether columns have used up all the dense slots they may have."""
     slots = columns.dense.shape[0]
-    return slots < columns.slot.size and columns.in_use[0] + reserved_slots(columns, k) >= slots
+    free: int = slots - columns.in_use[0]
+    return slots < columns.slot.size and free <= reserved_slots(columns, k)
 
 
 @inlined

@@ -51,7 +51,7 @@ class Explorer:
         self,
         subproblem: Subproblem,
         beginning: Beginning,
-        bounds: tuple[FloatArray, FloatArray],
+        bounds: tuple[FloatArray, FloatArray, IndexArray],
         shared: RecordArray,
         log: ProofLog,
     ) -> None:

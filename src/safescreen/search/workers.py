@@ -26,6 +26,7 @@ from safescreen.search.explorer import Beginning, Explorer
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.room import Extent, Room, shared_out
 from safescreen.tuning import (
+    HOPELESS_COST,
     HOT_FEATURES,
     LEAST_CAPACITY,
     LEAST_WARM_START,
@@ -145,7 +146,7 @@ def make_workers(
     """At most ``count`` workers over the columns that are not excluded; the first one holds the root node."""
     columns = np.flatnonzero(~fixings.excluded)
     shared = make_shared(upper)
-    bounds = _root_bounds(problem, root, columns)
+    bounds = *_root_bounds(problem, root, columns), _hopeless(problem, columns, upper)
     width = min(columns.size, max(LEAST_WARM_START, 3 * int(np.count_nonzero(root.x)) // 2))
     room = _room(problem, root, columns.size, count, width)
     hot = _hot(problem, root, columns)
@@ -168,6 +169,18 @@ def _root_bounds(problem: Problem, root: Root, columns: IndexArray) -> tuple[Flo
     """Bounds of the whole problem with each column in, and with it out; minus infinity where nothing is proved."""
     chosen, raised = flipped(root.bound, Fixings.given(problem))
     return np.where(chosen, -np.inf, raised)[columns], np.where(chosen, raised, -np.inf)[columns]
+
+
+def _hopeless(problem: Problem, columns: IndexArray, upper: float) -> IndexArray:
+    """Positions of columns with which nothing can be proved: rounding costs a bound more than it could be worth.
+
+    That is so wherever a dual point is as large as it must be for a bound of some use. What is done about it is safe
+    for any columns.
+    """
+    size = 0.5 * float(np.linalg.norm(problem.weights))
+    with np.errstate(over="ignore"):
+        cost = 0.25 * problem.gamma * (size * problem.design.error[columns]) ** 2
+    return np.flatnonzero(~(cost <= HOPELESS_COST * upper))
 
 
 def _log(features: int, number: int, count: int, proof: ProofWriter | None) -> ProofLog:
