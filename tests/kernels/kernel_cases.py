@@ -90,6 +90,6 @@ def sparse_columns(X: np.ndarray, slots: int, standardised: bool = True) -> Colu
 def columns_in_place(X: np.ndarray, slots: int, numbers: np.ndarray) -> Columns:
     """These columns of a matrix, standardised, read where they are, with so many slots for dense ones."""
     design = make_design(X, np.full(len(X), 1.0 / len(X)), standardize=True)
-    columns = design.search_columns(numbers, np.empty(0, np.int64), slots)
+    columns = design.search_columns(numbers, np.zeros(numbers.size, np.int64), slots)
     assert columns.are_in_place
     return columns

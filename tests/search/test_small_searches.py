@@ -108,8 +108,8 @@ def test_hardly_any_room_for_dense_copies(monkeypatch, spare, tmp_path):
     """Sparse columns share few dense slots, and give them back."""
     plenty = Design.search_columns
 
-    def starved(self, indices, needed, slots):
-        columns = plenty(self, indices, needed[:0], slots)
+    def starved(self, indices, urgency, slots):
+        columns = plenty(self, indices, 0 * urgency, slots)
         return columns._replace(dense=columns.dense[: spare + 4].copy())
 
     X, y = weak_data(40, 12, 4, 0.0)

@@ -152,11 +152,11 @@ class Design(ABC):
         rows = np.ascontiguousarray(self.columns(indices).T)
         return Columns.all_dense(rows, self.block_error[indices])
 
-    def search_columns(self, indices: IndexArray, needed: IndexArray, slots: int) -> Columns:
+    def search_columns(self, indices: IndexArray, urgency: IndexArray, slots: int) -> Columns:
         """These columns for a long search: dense, unless they are many and sparse, or do not fit into ``slots`` rows.
 
-        Others get a dense row when they first matter; the positions ``needed``, most important first, have one from the
-        start as far as half of the rows go.
+        Others get a dense row when they first matter. Those of positive urgency, the most urgent first, have one from
+        the start, as far as half of the rows go.
         """
         raw = self._raw(indices, slots)
         if raw is None:
@@ -164,7 +164,8 @@ class Design(ABC):
         moments = self.means[indices], self.scales[indices]
         error = np.maximum(self.error[indices], self.block_error[indices])
         columns = Columns.partly_dense(raw, moments, error, np.empty((min(indices.size, slots), self.shape[0])))
-        first = needed if slots >= indices.size else needed[: slots // 2]
+        order = np.argsort(-urgency, kind="stable")
+        first = order[urgency[order] > 0][: slots if slots >= indices.size else slots // 2]
         columns.dense[: first.size] = self.columns(indices[first]).T
         columns.slot[first] = np.arange(first.size)
         columns.in_use[0] = first.size

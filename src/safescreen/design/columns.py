@@ -36,6 +36,8 @@ class Raw(NamedTuple):
         return cls(_NO_FLOATS, _NO_ROWS, numbers, _NO_INDICES, memory, np.array(layout, np.int64))
 
 
+_NO_RAW = Raw(_NO_FLOATS, _NO_ROWS, _NO_INDICES, _NO_INDICES, _NO_BYTES, _NO_INDICES)
+
 ENTRY_TYPES = tuple(np.dtype(code) for code in ("f8", "f4", "i8", "i1", "u1"))
 """Types of entries that compiled code can read in place; each costs time to compile."""
 
@@ -71,21 +73,7 @@ class Columns(NamedTuple):
     def all_dense(cls, rows: FloatArray, error: FloatArray) -> Columns:
         """Columns that are the rows of an array."""
         count = len(rows)
-        return cls(
-            dense=rows,
-            slot=np.arange(count),
-            in_use=np.array([count]),
-            values=_NO_FLOATS,
-            rows=_NO_ROWS,
-            starts=_NO_INDICES,
-            ends=_NO_INDICES,
-            memory=_NO_BYTES,
-            layout=_NO_INDICES,
-            line=_NO_FLOATS,
-            means=_NO_FLOATS,
-            scales=_NO_FLOATS,
-            error=error,
-        )
+        return cls(rows, np.arange(count), np.array([count]), *_NO_RAW, _NO_FLOATS, _NO_FLOATS, _NO_FLOATS, error)
 
     @classmethod
     def partly_dense(

@@ -150,7 +150,7 @@ def make_workers(
     width = min(columns.size, max(LEAST_WARM_START, 3 * int(np.count_nonzero(root.x)) // 2))
     room = _room(problem, root, columns.size, count, width)
     hot = _hot(problem, root, columns)
-    subproblem = restricted_for_search(problem, columns, _needed(problem, root, columns, hot), room.slots)
+    subproblem = restricted_for_search(problem, columns, _urgency(problem, root, columns, hot), room.slots)
     hot &= subproblem.columns.are_held
     beginning = Beginning(hot, _curvature(problem, root), room.capacity)
     each = []
@@ -200,11 +200,9 @@ def _room(problem: Problem, root: Root, features: int, workers: int, width: int)
     return shared_out(extent, allowed(problem.design.nbytes))
 
 
-def _needed(problem: Problem, root: Root, columns: IndexArray, hot: BoolArray) -> IndexArray:
-    """Positions of the columns that the first nodes need: those that the user includes, the root's, and hot ones."""
-    rank = 4 * problem.included[columns] + 2 * (root.x[columns] != 0.0) + hot
-    order = np.argsort(-rank, kind="stable")
-    return np.asarray(order[rank[order] > 0])
+def _urgency(problem: Problem, root: Root, columns: IndexArray, hot: BoolArray) -> IndexArray:
+    """How much the first nodes need each column: those that the user includes, the root's, and hot ones."""
+    return np.asarray(4 * problem.included[columns] + 2 * (root.x[columns] != 0.0) + hot)
 
 
 def _hot(problem: Problem, root: Root, columns: IndexArray) -> BoolArray:
