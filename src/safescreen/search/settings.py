@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -50,11 +50,11 @@ class Settings:
             too_many = _is_count(self.n_threads) and self.n_threads > MOST_THREADS
             allowed = f"at most {MOST_THREADS}" if too_many else "an integer >= 1"
             raise about("n_threads", ValueError(f"n_threads is {self.n_threads!r}, but must be {allowed}."))
-        return replace(
-            self,
+        return Settings(
             rel_gap=float(self.rel_gap),
             time_limit=None if self.time_limit is None else _seconds(self.time_limit),
             node_limit=None if self.node_limit is None else min(int(self.node_limit), MOST_NODES),
+            screening=self.screening,
             n_threads=int(self.n_threads),
             memory_limit=check_memory_limit(self.memory_limit),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -177,10 +178,9 @@ def _hopeless(problem: Problem, columns: IndexArray, upper: float) -> IndexArray
     That is so wherever a dual point is as large as it must be for a bound of some use. What is done about it is safe
     for any columns.
     """
-    size = 0.5 * float(np.linalg.norm(problem.weights))
-    with np.errstate(over="ignore"):
-        cost = 0.25 * problem.gamma * (size * problem.design.error[columns]) ** 2
-    return np.flatnonzero(~(cost <= HOPELESS_COST * upper))
+    size = 0.5 * math.sqrt(problem.weights @ problem.weights)
+    largest = math.sqrt(4.0 * HOPELESS_COST * upper / problem.gamma) / size
+    return np.flatnonzero(~(problem.design.error[columns] <= largest))
 
 
 def _log(features: int, number: int, count: int, proof: ProofWriter | None) -> ProofLog:
