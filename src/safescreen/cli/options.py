@@ -255,6 +255,12 @@ class SearchOptions:
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop then.")] = None
     node_limit: Annotated[int | None, typer.Option(help="Stop after so many nodes.")] = None
     n_threads: Annotated[int, typer.Option("--threads", help="Threads that search.")] = 1
+    memory_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GB", help="Memory beside the data; by default 1 and a quarter of the data.", show_default=False
+        ),
+    ] = None
     screening: Annotated[
         str,
         typer.Option(

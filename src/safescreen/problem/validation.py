@@ -45,6 +45,14 @@ def check_gamma(gamma: Any) -> float:
     return _check_real("gamma", gamma, "a finite number > 0", lambda value: value > 0.0)
 
 
+def check_memory_limit(memory_limit: Any) -> float | None:
+    """Gigabytes of working memory, None for the default."""
+    if memory_limit is None:
+        return None
+    allowed = "None or a finite number of gigabytes > 0"
+    return _check_real("memory_limit", memory_limit, allowed, lambda value: value > 0.0)
+
+
 def _check_real(name: str, value: Any, allowed: str, accepts: Any) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise about(name, TypeError(f"{name} is {value!r} of type {type(value).__name__}, but must be {allowed}."))
