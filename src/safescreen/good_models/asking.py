@@ -24,6 +24,7 @@ def alternatives(
     max_models: int = 10_000,
     time_limit: float | None = None,
     n_threads: int = 1,
+    memory_limit: float | None = None,
     proof: str | PathLike[str] | None = None,
     progress: bool = False,
     callback: Callback | None = None,
@@ -44,11 +45,13 @@ def alternatives(
     n_best : int, optional
         List so many models, the best ones, supersets included; instead of ``within``, or at most so many within it.
     max_models : int, default 10,000
-        Stop once there are more models than that. What is listed then is some of them.
+        Stop once there are more models than that. What is listed then are the best of those found.
     time_limit : float, optional
         Seconds for the list, compilation excluded, and once more for prices and for exchanges when they are asked for.
     n_threads : int, default 1
         Threads that explore the tree.
+    memory_limit : float, optional
+        Gigabytes of working memory, as for :func:`solve`.
     proof : str or path-like, optional
         Write a proof to this file, for :func:`safescreen.verify`: that nothing is missing, and every objective is true.
     progress : bool, default False
@@ -71,7 +74,9 @@ def alternatives(
     True
     """
     wish = checked_wish(within, n_best, max_models)
-    settings = Settings(rel_gap=BEST_GAP, time_limit=time_limit, n_threads=n_threads).checked()
+    settings = Settings(
+        rel_gap=BEST_GAP, time_limit=time_limit, n_threads=n_threads, memory_limit=memory_limit
+    ).checked()
     listed = list_models(problem, wish, settings, proof, progress, callback)
     return Alternatives(problem, wish, settings, listed, progress)
 

@@ -55,7 +55,7 @@ _TINY = Subproblem(
 )
 """Two features and three samples, with the argument types of every search."""
 
-_NO_BOUNDS = (np.full(2, -np.inf), np.full(2, -np.inf))
+_NO_BOUNDS = (np.full(2, -np.inf), np.full(2, -np.inf), np.empty(0, np.int64))
 _NO_LOG = make_proof_log(0, 0, 2, 0, 1)
 _NO_LIST = make_listing(0, 0, np.zeros(2, np.bool_), BEST_MODEL, False)
 _IDLE = make_exploration(

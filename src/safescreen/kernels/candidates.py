@@ -1,7 +1,7 @@
 """The supports that a node's dual point does not exclude, compiled.
 
-For a support ``S`` of the node the dual point proves ``D(S) = D₀ - Σ_{free in S} (q_j - μ)``: one term per feature. So the
-supports that it leaves below a cutoff are found without solving anything: features in the order of their gains,
+For a support ``S`` of the node the dual point proves ``D(S) = D₀ - Σ_{free in S} (q_j - μ)``: one term per feature. So
+the supports that it leaves below a cutoff are found without solving anything: features in the order of their gains,
 depth first, and back as soon as even the best completion is excluded.
 """
 

@@ -152,7 +152,9 @@ def use_own_point(
         if node.status[j] != OUT:
             node.features[count] = j
             count += 1
-    correlate(subproblem.columns, node.features, count, workspace.point.alpha, node.c)
+    correlate(subproblem.columns, node.features, count, workspace.point.alpha, node.c, node.progress[0])
+    if node.progress[0].halted:
+        return False
     dual = DualPoint(near.loss, near.entropy, near.error_scale, near.shift)
     bound = dual_bound(subproblem, node, count, dual, 1)
     left = 0

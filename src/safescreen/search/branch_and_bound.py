@@ -18,7 +18,8 @@ from safescreen.search.tree_search import TreeSearch
 from safescreen.search.watch import Watch
 from safescreen.search.workers import Workers
 from safescreen.status import Status
-from safescreen.tuning import SMALL_BLOCK
+from safescreen.tuning import LOCAL_PART, SMALL_BLOCK
+from safescreen.working_memory import sharing
 
 
 class Search(TreeSearch):
@@ -57,7 +58,7 @@ class Search(TreeSearch):
         except ExpiredError:  # while columns were gathered
             self.screened = np.empty(0, np.int64)
             return self.watch.limit(self.nodes) or Status.INTERRUPTED
-        with ThreadPoolExecutor(self.settings.n_threads) as pool:
+        with ThreadPoolExecutor(self.settings.n_threads) as pool, sharing(LOCAL_PART):
             while self.open_nodes > 0:
                 self._explore(workers, pool, self.incumbent.objective)
                 self._update(workers)

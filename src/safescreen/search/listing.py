@@ -20,11 +20,13 @@ from safescreen.search.enumeration import ANY_NUMBER, TIES, Enumeration, Wanted,
 from safescreen.search.found import FoundModels
 from safescreen.search.interrupts import Interrupts
 from safescreen.search.progress import Progress
+from safescreen.search.proof_writer import ProvedList
 from safescreen.search.settings import Settings
 from safescreen.search.solution import Solution
 from safescreen.search.solving import open_proof
 from safescreen.search.watch import Callback, Watch
 from safescreen.status import Status
+from safescreen.working_memory import within
 
 BEST_GAP = 1e-8
 """The relative gap to which the best model is found where the threshold depends on it for good."""
@@ -76,7 +78,7 @@ def list_models(
     kernels.warm_up()
     with Interrupts() as interrupts, Progress(progress) as display, open_proof(proof, problem) as writer:
         watch = Watch(settings, interrupts, display, callback)
-        with expiring(watch.expired):
+        with expiring(watch.expired), within(settings.memory_limit):
             root = solve_root(problem)
             incumbent = _first_model(problem, root, watch)
             best = None
@@ -88,15 +90,22 @@ def list_models(
             status = enumeration.run()
             listed = _listed(enumeration, best or _best(enumeration, incumbent, status), status)
         if writer is not None:
-            writer.finish_list(listed, root.bound, enumeration)
+            writer.finish_list(_proved(listed, enumeration), root.bound, enumeration.screened)
     return listed
+
+
+def _proved(listed: Listed, enumeration: Enumeration) -> ProvedList:
+    """What the tree of the enumeration proves; that of a search for the best model is not in the file."""
+    others = FoundModels.joined([enumeration.found, *enumeration.spare, *enumeration.refuted])
+    missing = min(enumeration.lower_bound, listed.missing_bound)
+    return ProvedList(listed.best, listed.models, others, listed.minimal, listed.threshold, missing)
 
 
 def list_below(problem: Problem, threshold: float, settings: Settings) -> tuple[FoundModels, bool]:
     """All models whose objective is at most this, as far as time allows, and whether they are all."""
     kernels.warm_up()
     watch = Watch(settings)
-    with expiring(watch.expired):
+    with expiring(watch.expired), within(settings.memory_limit):
         enumeration = Enumeration(problem, solve_root(problem), watch, Wanted(threshold, most=ANY_NUMBER))
         enumeration.run()
     return enumeration.found, enumeration.is_complete

@@ -13,7 +13,7 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,10 +31,6 @@ from safescreen.status import Status
 from safescreen.tuning import PROOF_PIECE_BYTES
 from safescreen.verification import NO_THRESHOLD
 
-if TYPE_CHECKING:
-    from safescreen.search.enumeration import Enumeration
-    from safescreen.search.listing import Listed
-
 NODE = np.dtype(
     [
         ("parent", "<i8"),
@@ -51,6 +47,17 @@ _PLACES = 1 << 10  # nodes that may be found again, at first
 
 class ProofNotWrittenWarning(UserWarning):
     """A proof could not be written, say because the disk is full; the solution itself is complete."""
+
+
+class ProvedList(NamedTuple):
+    """What a proof says about a list of models."""
+
+    best: Solution
+    models: FoundModels  # as they are listed
+    others: FoundModels  # supports met on the way whose own points say something; listed ones may be among them
+    minimal: bool
+    threshold: float
+    missing_bound: float  # by the tree alone
 
 
 class ProofWriter:
@@ -116,11 +123,11 @@ class ProofWriter:
         with self._keeping_failure():
             self._finish(solution, root, screened, rel_gap)
 
-    def finish_list(self, listed: Listed, root: Bound, enumeration: Enumeration) -> None:
+    def finish_list(self, listed: ProvedList, root: Bound, screened: IndexArray) -> None:
         """Add the best model, the list, the root and the header, which completes the file."""
         with self._keeping_failure():
             if self.failure is None:
-                self._finish_list(listed, root, enumeration)
+                self._finish_list(listed, root, screened)
 
     def _finish(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> None:
         if self.failure is not None:
@@ -135,18 +142,12 @@ class ProofWriter:
         header["claims"] = _claims(solution, objective, lower, rel_gap)
         self._write_header(header)
 
-    def _finish_list(self, listed: Listed, root: Bound, enumeration: Enumeration) -> None:
-        """The listed models come first, then the supports that are proved to be above the threshold.
-
-        What would be missing on a list of a finite threshold cannot be infinitely bad: the largest number of the format
-        stands for no threshold.
-        """
+    def _finish_list(self, listed: ProvedList, root: Bound, screened: IndexArray) -> None:
+        """The listed models come first, then the other supports."""
         best, models = listed.best, listed.models
-        rest = FoundModels.joined([enumeration.found, *enumeration.spare, *enumeration.refuted])
-        supports = FoundModels.joined([models, rest.chosen(~rest.among(models))])
-        header, arrays = self._contents(best, root, enumeration.screened)
-        header["version"] = 2
-        header |= {"goal": "minimal" if listed.minimal else "all", "listed": len(models)}
+        supports = FoundModels.joined([models, listed.others.chosen(~listed.others.among(models))])
+        header, arrays = self._contents(best, root, screened)
+        header |= {"version": 2, "goal": "minimal" if listed.minimal else "all", "listed": len(models)}
         header["threshold"] = min(listed.threshold, NO_THRESHOLD)
         arrays |= {
             "models_size": supports.size.astype(np.int32),
@@ -157,8 +158,8 @@ class ProofWriter:
         }
         for name, array in arrays.items():
             self._write(name, array)
-        objective, missing = best.objective, min(enumeration.lower_bound, listed.missing_bound, header["threshold"])
-        header["claims"] = {"objective": objective, "missing_bound": missing, "status": listed.status}
+        objective, missing = best.objective, min(listed.missing_bound, header["threshold"])
+        header["claims"] = {"objective": objective, "missing_bound": missing, "status": best.status}
         if root.sharp or rounding_matters(self.problem, objective):
             objective, missing = confirmed_list(self.problem, header, arrays | self._tree())
         header["claims"] |= {"objective": max(objective, best.objective), "missing_bound": missing}
