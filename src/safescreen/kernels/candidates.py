@@ -85,7 +85,7 @@ def find_candidates(subproblem: Subproblem, node: Node, candidates: Candidates, 
     return walk(candidates, count, Room(cutoff - progress.bound + slack, kappa), best)
 
 
-@compiled
+@inlined
 def walk(candidates: Candidates, count: int, room: Room, best: float) -> int:
     """Go through the supports depth first; ``best`` is the largest gain of any."""
     gain, ahead, path, total = candidates.gain, candidates.ahead, candidates.path, candidates.total

@@ -23,7 +23,7 @@ from safescreen.kernels.columns import (
 from safescreen.kernels.compiling import compiled, entry, inlined, record_type
 from safescreen.kernels.dual_bound import NodeBound, flipped
 from safescreen.kernels.goals import BEST_MODEL, Goal, Models, cutoff, make_models, take_model
-from safescreen.kernels.listing import HALTED, NO_ROOM, SETTLED, Listing, list_models
+from safescreen.kernels.listing import Listing
 from safescreen.kernels.node import Node, make_node
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, Start, Target, Workspace, relax
 from safescreen.kernels.open_nodes import OpenNodes, load, pop, release, save
@@ -182,17 +182,7 @@ def run(
             return put_back(exploration.open_nodes, node, exploration.log, now.cursor)
         if settle(node, exploration.models, exploration.log, now, orders):
             continue
-        if orders.goal.kind != BEST_MODEL:
-            outcome = list_models(subproblem, node, refit_node, workspace, exploration.listing, now.cursor.cutoff)
-            log_own_point(node, exploration.listing, exploration.log, now.cursor)
-            if outcome == SETTLED:
-                close_listed(node, exploration.listing, now)
-                continue
-            if outcome in (NO_ROOM, HALTED):
-                paused = put_back(exploration.open_nodes, node, exploration.log, now.cursor)
-                return LIST_FULL if outcome == NO_ROOM else paused
-            now.cursor.chosen, _ = choose(node)
-        elif suggests_model(subproblem, node, refit_node, exploration.models, now):
+        if suggests_model(subproblem, node, refit_node, exploration.models, now):
             relax(subproblem, refit_node, workspace, refit_start(subproblem, node), refit_target())
             if take_refit(refit_node, exploration.models, now, orders):
                 continue
@@ -409,21 +399,6 @@ def rounded_up(node: Node) -> float:
     """The objective of a fitted model, rounding included: ``8 m`` units cover the sums over its samples."""
     objective: float = node.progress[0].primal
     return objective * (1.0 + 8.0 * node.u.size * UNIT)
-
-
-@inlined
-def log_own_point(node: Node, listing: Listing, log: ProofLog, cursor: Record) -> None:
-    """A node that got another dual point goes on as its own only child, which has that point."""
-    if listing.counts[0].own_point:
-        cursor.parent = log_node(log, cursor.parent, 0, node, True)
-
-
-@inlined
-def close_listed(node: Node, listing: Listing, now: Now) -> None:
-    """Close the node at hand, whose models are listed, or proved to be above the threshold, or undecided."""
-    now.cursor.spent += 2 * node.progress[0].work
-    now.tally.closed_bound = min(now.tally.closed_bound, listing.counts[0].undecided)
-    now.cursor.at_hand = False
 
 
 @inlined

@@ -17,7 +17,7 @@ from safescreen.kernels.columns import correlate, make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined, record_type
 from safescreen.kernels.dual_bound import dual_bound
 from safescreen.kernels.goals import MINIMAL_MODELS
-from safescreen.kernels.losses import DualPoint, near_dual_point
+from safescreen.kernels.losses import dual_point
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace, keep_best
 from safescreen.kernels.quadratic import Quadratic
@@ -146,7 +146,7 @@ def use_own_point(
         listing.start[a] = node.x[listing.decided[a]]
     intercept = fit_decided(subproblem, refit_node, workspace, listing, batch.decided, intercept)
     copy_into(workspace.trial, refit_node.u)
-    near = near_dual_point(subproblem, workspace.trial, workspace.point)
+    dual = dual_point(subproblem, workspace.trial, workspace.point)
     count = 0
     for j in range(node.status.size):
         if node.status[j] != OUT:
@@ -155,7 +155,6 @@ def use_own_point(
     correlate(subproblem.columns, node.features, count, workspace.point.alpha, node.c, node.progress[0])
     if node.progress[0].halted:
         return False
-    dual = DualPoint(near.loss, near.entropy, near.error_scale, near.shift)
     bound = dual_bound(subproblem, node, count, dual, 1)
     left = 0
     for i in range(count):
@@ -169,7 +168,7 @@ def use_own_point(
         node.best_x[j] = 0.0
     for a in range(batch.decided):
         node.best_x[listing.decided[a]] = listing.start[a]
-    node.best_b[0] = intercept + near.shift
+    node.best_b[0] = intercept + dual.shift
     return True
 
 
@@ -214,7 +213,7 @@ def lacks_room_for(listing: Listing, batch: Batch) -> bool:
     return too_many or entries > listing.value.size
 
 
-@compiled
+@inlined
 def fit_candidates(
     subproblem: Subproblem, node: Node, refit_node: Node, workspace: Workspace, listing: Listing, batch: Batch
 ) -> None:
@@ -320,7 +319,7 @@ def write_model(listing: Listing, quadratic: Quadratic, length: int, fitted: Fit
         listing.value[counts.entries + a] = quadratic.x[a]
 
 
-@compiled
+@inlined
 def is_minimal(subproblem: Subproblem, refit_node: Node, workspace: Workspace, listing: Listing, cutoff: float) -> bool:
     """Whether every feature of the model just written is needed: without it nothing is below the threshold.
 

@@ -116,7 +116,7 @@ class NearPoint(NamedTuple):
     slope: float  # of the loss along the intercept, with the other sign
 
 
-@compiled
+@inlined
 def near_dual_point(subproblem: Subproblem, u: FloatArray, point: Point) -> NearPoint:
     """Evaluate loss and dual point at the linear predictor, with the intercept moved near its best value only.
 

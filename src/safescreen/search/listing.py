@@ -75,7 +75,7 @@ def list_models(
 ) -> Listed:
     """List the models that are wished for, and prove that none is missing; or as far as time allows."""
     check_problem(problem)
-    kernels.warm_up()
+    kernels.warm_up_listing()
     with Interrupts() as interrupts, Progress(progress) as display, open_proof(proof, problem) as writer:
         watch = Watch(settings, interrupts, display, callback)
         with expiring(watch.expired), within(settings.memory_limit):
@@ -103,7 +103,7 @@ def _proved(listed: Listed, enumeration: Enumeration) -> ProvedList:
 
 def list_below(problem: Problem, threshold: float, settings: Settings) -> tuple[FoundModels, bool]:
     """All models whose objective is at most this, as far as time allows, and whether they are all."""
-    kernels.warm_up()
+    kernels.warm_up_listing()
     watch = Watch(settings)
     with expiring(watch.expired), within(settings.memory_limit):
         enumeration = Enumeration(problem, solve_root(problem), watch, Wanted(threshold, most=ANY_NUMBER))
