@@ -16,8 +16,11 @@ from safescreen.tuning import PATIENT_WORK, SECONDS_BETWEEN_LOOKS
 
 
 def is_long(capacity: int, samples: int) -> bool:
-    """Whether one round over so many columns may take longer than handing it to another thread is worth."""
-    return capacity * (capacity + 64) * samples > PATIENT_WORK
+    """Whether one round over so many columns may take longer than handing it to another thread is worth.
+
+    It fills a Hessian, column by column, and factorises it.
+    """
+    return capacity * (capacity + 64) * max(samples, capacity) > PATIENT_WORK
 
 
 def call(function: Callable[[], int], node: Node) -> int:
