@@ -67,9 +67,9 @@ LEVEL_DESCENTS = 4
 LEVEL_BRACKETS = 60
 """Halvings of that bracket: all that double precision can tell apart."""
 
-PATIENT_WORK = 100_000_000
-"""Arithmetic of a round from which a relaxation has a thread of its own: a tenth of a millisecond against the time
-until it can be called back."""
+PATIENT_WORK = 40_000_000
+"""Arithmetic of a round from which a relaxation has a thread of its own: a twentieth of a millisecond against the time
+until it can be called back. Below it, the worst ones seen take a second."""
 
 SECONDS_BETWEEN_LOOKS = 0.02
 """How often clock and keyboard are looked at meanwhile."""

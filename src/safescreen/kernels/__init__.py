@@ -67,7 +67,8 @@ _ORDERS = Orders(Goal(BEST_MODEL, 1e-3), True, 4, 1000)
 def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start, target: Target) -> Relaxed:
     """Solve the relaxation of the node as far as time allows: see :func:`safescreen.kernels.node_relaxation.relax`."""
     exploration = _IDLE._replace(subproblem=subproblem, node=node)
-    if is_long(workspace.quadratic.x.size, node.u.size):
+    size = min(workspace.quadratic.x.size, np.count_nonzero(node.status != OUT) + 1)
+    if is_long(size, node.u.size):
         call(lambda: run(RELAX, exploration, workspace, start, target, _ORDERS), node)
     else:
         run(RELAX, exploration, workspace, start, target, _ORDERS)

@@ -7,7 +7,8 @@ Ctrl-C raises, the node is told to halt: its relaxation returns with the iterate
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
+from threading import Thread
 from typing import Any
 
 from safescreen import expiry
@@ -15,21 +16,33 @@ from safescreen.kernels.node import Node
 from safescreen.tuning import PATIENT_WORK, SECONDS_BETWEEN_LOOKS
 
 
-def is_long(capacity: int, samples: int) -> bool:
-    """Whether one round over so many columns may take longer than handing it to another thread is worth.
+def is_long(size: int, samples: int) -> bool:
+    """Whether a relaxation over so many columns may take longer than handing it to another thread is worth.
 
-    It fills a Hessian, column by column, and factorises it.
+    A round fills a Hessian, and factorises it a few times. Badly scaled or correlated columns need many rounds.
     """
-    return capacity * (capacity + 64) * max(samples, capacity) > PATIENT_WORK
+    return size * (size + 64) * max(samples, 4 * size) > PATIENT_WORK
 
 
 def call(function: Callable[[], int], node: Node) -> int:
     """Call compiled code that works on this node, and halt it when time is up."""
     node.progress["halted"] = False
-    with ThreadPoolExecutor(1) as pool:
-        task = pool.submit(function)
+    task: Future[int] = Future()
+    thread = Thread(target=lambda: _carry_out(task, function))  # quicker at hand than a pool of one
+    thread.start()
+    try:
         attend([task], [node], expiry.is_over)
+    finally:
+        thread.join()
     return task.result()
+
+
+def _carry_out(task: Future[int], function: Callable[[], int]) -> None:
+    """Have the result of a function, or what it raises, in the task."""
+    try:
+        task.set_result(function())
+    except BaseException as error:
+        task.set_exception(error)
 
 
 def attend(tasks: list[Future[Any]], nodes: list[Node], expired: Callable[[], bool]) -> None:
