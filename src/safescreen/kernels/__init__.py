@@ -67,7 +67,7 @@ _ORDERS = Orders(Goal(BEST_MODEL, 1e-3), True, 4, 1000)
 def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start, target: Target) -> Relaxed:
     """Solve the relaxation of the node as far as time allows: see :func:`safescreen.kernels.node_relaxation.relax`."""
     exploration = _IDLE._replace(subproblem=subproblem, node=node)
-    size = min(workspace.quadratic.x.size, np.count_nonzero(node.status != OUT) + 1)
+    size = min(workspace.quadratic.x.size, int(np.count_nonzero(node.status != OUT)) + 1)
     if is_long(size, node.u.size):
         call(lambda: run(RELAX, exploration, workspace, start, target, _ORDERS), node)
     else:

@@ -328,7 +328,8 @@ def minimise_at_level(
 @compiled
 def minimise(quadratic: Quadratic, progress: Record, penalty: Penalty, tolerance: float, thorough: bool) -> float:
     """Minimise the quadratic model, penalty included; returns the level of its minimiser."""
-    size, level = progress.working, progress.level
+    size: int = progress.working
+    level: float = progress.level
     free = 0
     for a in range(size):
         if quadratic.kind[a] == FREE:

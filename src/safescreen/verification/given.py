@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from safescreen.verification.arithmetic import Array
+from safescreen.verification.arithmetic import Array, passes
 
 NUMBERS = {"k": Integral, "mu": Real, "gamma": Real, "fit_intercept": bool, "standardize": bool}
 """What a caller may say about the problem, but for features, and as what."""
@@ -100,7 +100,18 @@ def real_numbers(name: str, values: Any) -> Array:
         real = all(isinstance(value, Real | np.bool_) for value in array.flat)
         array = array.astype(np.float64) if real else array
     check_dtype(name, array.dtype)
-    return array.astype(np.float64, copy=False)
+    return as_doubles(array)
+
+
+def as_doubles(array: Array) -> Array:
+    """The same numbers in double precision, converted piece by piece, so that Ctrl-C is answered in between."""
+    if array.dtype == np.float64 or not array.ndim:
+        return array.astype(np.float64, copy=False)
+    doubles = np.empty_like(array, np.float64)
+    lines, source = (doubles.T, array.T) if array.flags.f_contiguous else (doubles, array)
+    for part in passes(len(lines), max(lines.size // max(len(lines), 1), 1)):
+        lines[part] = source[part]
+    return doubles
 
 
 def check_unmasked(name: str, values: Any) -> None:
