@@ -10,7 +10,7 @@ import numpy as np
 
 from safescreen.arrays import AnyArray, FloatArray, IndexArray
 from safescreen.design.base import Design
-from safescreen.design.memory import CHUNK_ENTRIES, PASS_ENTRIES, SAFE_SQUARES, pieces, slices, zeros
+from safescreen.design.memory import CHUNK_ENTRIES, PASS_ENTRIES, SAFE_SQUARES, pieces, zeros
 from safescreen.expiry import look_up
 from safescreen.rounding import NORM_SLACK, UNIT
 
@@ -41,7 +41,7 @@ class DenseDesign(Design):
 
     def _canonical_parts(self) -> Iterator[AnyArray]:
         """Float64 entries row by row, without negative zeros."""
-        for rows in slices(self.shape[0], CHUNK_ENTRIES // self.shape[1]):
+        for rows in pieces(self.shape[0], CHUNK_ENTRIES // self.shape[1]):
             yield np.ascontiguousarray(self._X[rows], dtype=np.float64) + 0.0
 
     def _blocks(self) -> Iterator[tuple[slice, slice, FloatArray]]:

@@ -13,7 +13,7 @@ from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from safescreen.design.base import Design
 from safescreen.design.columns import Compressed
 from safescreen.design.copies import agree, tolerances
-from safescreen.design.memory import CHUNK_ENTRIES, NOISY_SHARE, PASS_ENTRIES, SAFE_SQUARES, slices, zeros
+from safescreen.design.memory import CHUNK_ENTRIES, NOISY_SHARE, PASS_ENTRIES, SAFE_SQUARES, pieces, slices, zeros
 from safescreen.expiry import look_up
 from safescreen.rounding import NORM_SLACK, UNIT
 
@@ -97,7 +97,7 @@ class SparseDesign(Design):
             matrix = matrix.copy()
             matrix.eliminate_zeros()
         for array, dtype in ((matrix.indptr, np.int64), (matrix.indices, np.int64), (matrix.data, np.float64)):
-            for piece in slices(array.size, CHUNK_ENTRIES):
+            for piece in pieces(array.size, CHUNK_ENTRIES):
                 yield array[piece].astype(dtype)
 
     def _pieces(self) -> Iterator[tuple[slice, sparse.csr_array]]:
