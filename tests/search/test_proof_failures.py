@@ -96,7 +96,8 @@ def fresh():
 
 def by_keyboard(test):
     """About Ctrl-C, which reaches a process by other ways on Windows."""
-    return pytest.mark.skipif(sys.platform == "win32", reason="no such signal")(pytest.mark.usefixtures("keyboard")(test))
+    elsewhere = pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+    return elsewhere(pytest.mark.usefixtures("keyboard")(test))
 
 
 def press(*_):

@@ -14,7 +14,7 @@ from safescreen.expiry import ExpiredError, expiring
 from safescreen.problem import Problem
 from safescreen.tuning import SECONDS_BETWEEN_LOOKS
 
-LAST_SECONDS = 0.5
+LAST_SECONDS = 0.2
 """How long it is waited for after Ctrl-C."""
 
 
