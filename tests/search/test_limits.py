@@ -8,8 +8,8 @@ from scipy import sparse
 
 import safescreen as ss
 from safescreen import expiry
-from safescreen.design import dense
-from safescreen.incumbents import first_incumbent, improve, without_features
+from safescreen.design import base, dense
+from safescreen.incumbents import Refitter, first_incumbent, improve, polish_in_time, without_features
 from safescreen.relaxation import solve_root, trivial_bound
 
 
@@ -73,6 +73,25 @@ def test_time_may_be_up_at_any_look(problem, monkeypatch):
     assert done
     assert number > 5
     assert bounds[0] == trivial < bounds[-1]
+
+
+def test_a_fit_that_is_halted_leaves_time_to_evaluate_it(problem, monkeypatch):
+    """Else a search that is ended in a large fit would return no feature at all."""
+    now, fit = [0.0], Refitter.fit
+
+    def fit_until_halted(*args):
+        while not expiry.is_over():
+            now[0] += 0.01
+        return fit(*args)
+
+    monkeypatch.setattr(base, "SMALL_ENTRIES", 0)
+    monkeypatch.setattr(expiry, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(Refitter, "fit", fit_until_halted)
+    with expiry.expiring(lambda: True):
+        model = polish_in_time(problem, np.array([0, 1, 7]), np.zeros(40), 0.0)
+    assert now[0] < expiry.GRACE_SECONDS
+    assert model is not None
+    assert model.support.tolist() == [0, 1, 7]
 
 
 def copy_of(problem):
