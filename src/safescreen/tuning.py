@@ -71,9 +71,6 @@ PATIENT_WORK = 40_000_000
 """Arithmetic of a round from which a relaxation has a thread of its own: a twentieth of a millisecond against the time
 until it can be called back. Below it, the worst ones seen take a second."""
 
-SECONDS_BETWEEN_LOOKS = 0.02
-"""How often clock and keyboard are looked at meanwhile."""
-
 # -- nodes of the tree --------------------------------------------------------------------------------------
 
 NODE_TOLERANCE = 0.05

@@ -13,8 +13,17 @@ from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from safescreen.design.base import Design
 from safescreen.design.columns import Compressed
 from safescreen.design.copies import agree, tolerances
-from safescreen.design.memory import CHUNK_ENTRIES, NOISY_SHARE, PASS_ENTRIES, SAFE_SQUARES, pieces, slices, zeros
-from safescreen.expiry import look_up
+from safescreen.design.memory import (
+    CHUNK_ENTRIES,
+    CONVERTED_ENTRIES,
+    NOISY_SHARE,
+    PASS_ENTRIES,
+    SAFE_SQUARES,
+    pieces,
+    slices,
+    zeros,
+)
+from safescreen.expiry import aside, look_up
 from safescreen.rounding import NORM_SLACK, UNIT
 
 NEARLY_NOTHING = 0.02
@@ -38,7 +47,7 @@ class SparseDesign(Design):
 
     def __init__(self, X: Any, weights: FloatArray, standardize: bool = False) -> None:
         super().__init__((X.shape[0], X.shape[1]), weights, standardize)
-        self._transposed = canonical_csc(X).T  # CSR: one row per feature
+        self._transposed = _by_columns(X).T  # CSR: one row per feature
 
     @property
     def matrix(self) -> Any:
@@ -209,6 +218,11 @@ def _indicator(positive: BoolArray | slice, length: int) -> FloatArray:
     factors = np.zeros(length)
     factors[positive] = 1.0
     return factors
+
+
+def _by_columns(X: Any) -> sparse.csc_array:
+    """The matrix in canonical form; a large one takes SciPy seconds in one call."""
+    return aside(lambda: canonical_csc(X)) if X.nnz > CONVERTED_ENTRIES else canonical_csc(X)
 
 
 def canonical_csc(X: Any) -> sparse.csc_array:

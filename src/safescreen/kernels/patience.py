@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from threading import Thread
 from typing import Any
 
 from safescreen import expiry
 from safescreen.kernels.node import Node
-from safescreen.tuning import PATIENT_WORK, SECONDS_BETWEEN_LOOKS
+from safescreen.tuning import PATIENT_WORK
 
 
 def is_long(size: int, samples: int) -> bool:
@@ -27,28 +26,18 @@ def is_long(size: int, samples: int) -> bool:
 def call(function: Callable[[], int], node: Node) -> int:
     """Call compiled code that works on this node, and halt it when time is up."""
     node.progress["halted"] = False
-    task: Future[int] = Future()
-    thread = Thread(target=lambda: _carry_out(task, function))  # quicker at hand than a pool of one
-    thread.start()
+    task = expiry.begun(function)
     try:
         attend([task], [node], expiry.is_over)
     finally:
-        thread.join()
+        wait([task])  # once halted, it is there soon
     return task.result()
-
-
-def _carry_out(task: Future[int], function: Callable[[], int]) -> None:
-    """Have the result of a function, or what it raises, in the task."""
-    try:
-        task.set_result(function())
-    except BaseException as error:
-        task.set_exception(error)
 
 
 def attend(tasks: list[Future[Any]], nodes: list[Node], expired: Callable[[], bool]) -> None:
     """Wait for tasks that relax these nodes, and halt them when time is up or anything is raised here."""
     try:
-        while wait(tasks, SECONDS_BETWEEN_LOOKS).not_done:
+        while wait(tasks, expiry.SECONDS_BETWEEN_LOOKS).not_done:
             if expired():
                 halt(nodes)
     except BaseException:

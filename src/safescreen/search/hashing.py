@@ -10,9 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Thread
 
-from safescreen.expiry import ExpiredError, expiring
+from safescreen.expiry import SECONDS_BETWEEN_LOOKS, ExpiredError, expiring
 from safescreen.problem import Problem
-from safescreen.tuning import SECONDS_BETWEEN_LOOKS
 
 LAST_SECONDS = 0.2
 """How long it is waited for after Ctrl-C."""

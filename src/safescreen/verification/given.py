@@ -5,8 +5,10 @@ NumPy would silently drop what is imaginary, look through masks, and read text a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, wait
 from numbers import Integral, Real
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ def given_matrix(X: Any) -> Any:
     if hasattr(X, "tocsc"):
         check_dtype("X", X.dtype)
         check_parts(X)
-        X = canonical_columns(X)
+        X = aside(canonical_columns, X)
     else:
         X = real_numbers("X", X.to_numpy() if hasattr(X, "to_numpy") else X)
     if X.ndim != 2 or 0 in X.shape:
@@ -154,3 +156,19 @@ def canonical_columns(X: Any) -> Any:
     X.sum_duplicates()
     X.eliminate_zeros()
     return X.astype(np.float64)
+
+
+def aside(function: Callable[[Any], Any], argument: Any) -> Any:
+    """Call in another thread what takes long and has no pieces, so that Ctrl-C is answered; it then ends alone."""
+    task: Future[Any] = Future()
+
+    def carry_out() -> None:
+        try:
+            task.set_result(function(argument))
+        except BaseException as error:
+            task.set_exception(error)
+
+    Thread(target=carry_out, daemon=True).start()
+    while not task.done():
+        wait([task], timeout=0.1)
+    return task.result()
