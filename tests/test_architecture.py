@@ -17,6 +17,7 @@ ROOMS = {
     "rounding": "",
     "tuning": "",
     "expiry": "",
+    "working_memory": "tuning",
     "defaults": "",
     "sparsity": "",
     "status": "",
@@ -27,14 +28,14 @@ ROOMS = {
     # the checker of proofs stands alone
     "verification": "",
     # the solver, from the matrix to the search
-    "design": "arrays rounding tuning expiry",
+    "design": "arrays rounding tuning expiry working_memory",
     "problem": "arrays rounding sparsity text formatting.cards design",
     "kernels": "arrays rounding tuning expiry design.columns",
-    "relaxation": "arrays rounding tuning expiry formatting.cards design problem kernels",
+    "relaxation": "arrays rounding tuning expiry working_memory formatting.cards design problem kernels",
     "screening": "arrays rounding formatting.cards problem relaxation",
     "incumbents": "arrays tuning expiry problem kernels relaxation screening",
-    "search": "arrays rounding tuning expiry status files formatting.cards verification problem kernels relaxation "
-    "screening incumbents",
+    "search": "arrays rounding tuning expiry working_memory status files formatting.cards verification problem "
+    "kernels relaxation screening incumbents",
     "estimation": "arrays defaults status prediction formatting.digits problem search.solution",
     "path": "status formatting.cards problem search estimation",
     "summary": "arrays formatting problem.labels search.solution estimation",
@@ -53,6 +54,7 @@ ROOMS = {
     "reproduction": "files formatting.digits plots.base safescreen testing",
     "cli": "arrays defaults status text files prediction problem.labels problem.terms search estimation path "
     "summary estimators.choosing saving.record tables safescreen testing.conic reproduction",
+    "__main__": "cli",
 }
 """What each room may import from others: a room, or a single module in one. It may use rooms above it only."""
 

@@ -61,8 +61,9 @@ def test_asking_for_help_loads_little(arguments):
     assert not found & HEAVY
 
 
-def test_version_on_the_command_line():
-    command = [sys.executable, "-m", "safescreen.cli", "--version"]
+@pytest.mark.parametrize("module", ["safescreen", "safescreen.cli"])
+def test_version_on_the_command_line(module):
+    command = [sys.executable, "-m", module, "--version"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert done.stdout.strip() == f"safescreen {ss.__version__}"
 

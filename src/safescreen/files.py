@@ -1,4 +1,4 @@
-"""Files: those that are not there, and new ones that appear whole or not at all."""
+"""Files: those that are not there or far too large, and new ones that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from safescreen.text import nearest
+
+
+class TooLargeError(MemoryError):
+    """A file whose content does not fit into memory, told before it is tried."""
 
 
 @contextmanager

@@ -244,6 +244,7 @@ def l0_path(
     node_limit: int | None = None,
     screening: str = "nodes",
     n_threads: int = 1,
+    memory_limit: float | None = None,
     progress: bool = False,
 ) -> L0Path:
     """Solve for a sequence of budgets, prices or ridge parameters, each point with its own proof.
@@ -280,6 +281,8 @@ def l0_path(
         As for :func:`solve`.
     n_threads : int, default 1
         Threads of each search.
+    memory_limit : float, optional
+        Gigabytes of working memory, as for :func:`solve`.
     progress : bool, default False
         Show on standard error where the path stands, as :func:`solve` does.
 
@@ -318,7 +321,7 @@ def l0_path(
         problem = _with_values(X, fixed, {"y": y, **details})
     else:
         problem = Problem(X, y, **fixed, **_given(details))
-    settings = Settings(rel_gap, time_limit, node_limit, screening, n_threads)
+    settings = Settings(rel_gap, time_limit, node_limit, screening, n_threads, memory_limit)
     solutions = solve_along(problem, name, values, settings, progress=progress)
     return L0Path(name, np.array(values), tuple(solutions), refit_gamma)
 

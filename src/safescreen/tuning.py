@@ -5,9 +5,21 @@ Constants that belong to a rounding analysis stand in the docstring that derives
 
 # -- memory -------------------------------------------------------------------------------------------------
 
-WORKING_BYTES = 1 << 30
-"""Memory that root and local searches take beside the data, and a quarter of the data on top: fewer columns at a time,
-more passes. A model's own columns are always held."""
+WORKING_BYTES = 10**9
+"""Memory taken beside the data if users do not say: fewer columns at a time, more passes; fewer open nodes, more depth.
+A model's own columns are always held."""
+
+WORKING_SHARE = 0.25
+"""And this part of the data on top."""
+
+COUNTED_PART = 0.9
+"""Of this memory, what is planned with: the rest is for vectors and pieces that nobody counts."""
+
+LOCAL_PART = 0.25
+"""Of what is planned with, what local searches may take while a tree is searched."""
+
+COLUMNS_PART = 0.5
+"""And what columns and quadratic models of the tree may. Open nodes have the rest: columns at hand against nodes."""
 
 EXACT_ENTRIES = 1 << 25
 """Entries that are summed exactly at most: digits of the bound against some seconds."""
@@ -16,9 +28,6 @@ EXACT_ENTRIES = 1 << 25
 
 DENSE_BYTES = 1 << 26
 """A sparse matrix stays compressed in the search when its dense block would be larger: memory against speed."""
-
-VIRTUAL_BYTES = 1 << 33
-"""Address space for dense rows of sparse columns; only the rows in use take memory."""
 
 HOT_FEATURES = 512
 """With at most so many features all are looked at in every round: bookkeeping against a few products too many."""
@@ -90,6 +99,10 @@ ROUNDING_FRACTIONAL = 3
 
 ROUNDING_PERIOD = 16
 """And else in one node of so many: better models early against time without nodes."""
+
+HOPELESS_COST = 10.0
+"""A column whose rounding costs a bound so many times the objective is given up, with whatever is known about models
+that have it: digits of bounds that are poor anyway against an enumeration of all other columns."""
 
 PLUNGE = 0.1
 """A plunge goes on while the bound is this near, relative to the gap, to the best open one: warm starts and models
@@ -179,8 +192,9 @@ LEAST_CAPACITY = 256
 LEAST_WARM_START = 32
 """Coefficients of a warm start that are always kept with an open node: memory against rounds."""
 
-OPEN_BYTES = 1 << 31
-"""Memory of all open nodes above which no more of them are gathered, and depth comes first."""
+SMALL_STORE = 1 << 26
+"""Bytes of open nodes from which a store is not doubled any more, but has room for all that may ever be open: address
+space against two copies side by side."""
 
 LOGGED_NODES = 4096
 """Nodes a worker logs before it hands them to the proof."""

@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -172,7 +173,7 @@ TABLE: dict[str, tuple[Callable[[Path], None], list[str], str]] = {
     "binary garbage": (raw(bytes(range(256)) * 9), [*FIT, "--k", "1"], "binary file of an unknown kind", "can be read"),
     "JSON": (text('{"a": 1}'), [*FIT, "--k", "1"], "is JSON: save it as CSV"),
     "web page": (text("<!DOCTYPE html><html>"), [*FIT, "--k", "1"], "is a web page"),
-    "Excel": (raw(b"PK\x03\x04" + bytes(50), "data.xlsx"), ["fit", "data.xlsx", "--k", "1"], "no NumPy archive"),
+    "Excel": (raw(b"PK\x03\x04" + bytes(50), "data.xlsx"), ["fit", "data.xlsx", "--k", "1"], "damaged Excel workbook"),
     "not UTF-8": (raw(b"a,label\n1,caf\x81\n2,the\n"), [*FIT, "--k", "1"], "not UTF-8", "0x81", "--encoding"),
     "not ASCII": (raw(b"a,label\n1,caf\xe9\n2,the\n"), [*FIT, "--encoding", "ascii"], "not ASCII", "0xe9"),
     "no encoding": (numbers, [*FIT, "--encoding", "utf-9"], "--encoding is 'utf-9', but must be one that Python knows"),
@@ -389,11 +390,16 @@ def test_bad_input(case, tmp_path, monkeypatch):
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert result.stderr.startswith("safescreen: ")
-    assert re.fullmatch(r"[^\n]+[.?]\n", result.stderr), result.stderr
-    assert not re.search(r"[.?!] [A-Z]", result.stderr), result.stderr
+    sentence, _, advice = result.stderr.partition("\nTry: ")
+    assert re.fullmatch(r"[^\n]+[.?]\n?", sentence), result.stderr
+    assert not re.search(r"[.?!] [A-Z]", sentence), result.stderr
     for word in words:
-        assert word in result.stderr
+        assert word in sentence
     assert sorted(tmp_path.iterdir()) == before
+    if advice:  # a command that works, to be copied
+        name, *advised = shlex.split(advice)
+        assert (name, advised[: len(arguments)]) == ("safescreen", arguments)
+        assert runner.invoke(cli.app, advised, prog_name="safescreen").exit_code == 0, advice
 
 
 def test_table_is_long_enough():

@@ -60,13 +60,28 @@ def test_every_document_has_data_target_and_terms(command):
     assert found["classes"] == [-1, 1]
     assert set(found["terms"]) >= TERMS
     assert isinstance(found["notes"], list)
+    assert found["terms"]["include"] == ["x1"]
+    assert found["terms"]["exclude"] == ["x5"]
+    assert found["terms"]["mu"] is None
+    assert found["positive_class"] == 1
+    assert found["n_samples"] == (40 if found["data"] == "test.csv" else 80)
     if command != "verify":
-        assert found["terms"]["include"] == ["x1"]
-        assert found["terms"]["exclude"] == ["x5"]
-        assert found["positive_class"] == 1
+        assert found["terms"]["copies"] == ("allow" if command == "screen" else "one")
     expected = {"path": [1, 2, 3], "cv": [1, 2, 3]}
     assert found["terms"]["k"] == expected.get(command, 2)
     assert "k" not in found  # said once
+
+
+@pytest.mark.usefixtures("here")
+def test_a_broken_proof_has_the_same_document(folder):
+    (folder / "broken.npz").write_bytes((folder / "proof.npz").read_bytes()[:200])
+    result = CliRunner(**_SEPARATE).invoke(cli.app, ["verify", "broken.npz", *TRAINING, "--json"])
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["valid"]) == (1, False)
+    assert (found["data"], found["target"], found["classes"], found["positive_class"]) == (
+        "train.csv", "label", None, None
+    )  # fmt: skip
+    assert found["reason"]
 
 
 @pytest.mark.usefixtures("here")

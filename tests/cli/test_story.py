@@ -36,7 +36,8 @@ def run(*words):
 @pytest.mark.parametrize("command", [["fit", "-k", "2"], ["cv", "-k", "1:2", "--criterion", "bic"]])
 def test_a_report_tells_what_was_done_and_how_to_check_it(folder, monkeypatch, command):
     monkeypatch.chdir(folder)
-    run(command[0], "my data.csv", *READING, *command[1:], "--proof", "p.npz", "--report", "r.html")
+    files = ["--proof", "p.npz", "--report", "r.html"]
+    shown = run(command[0], "my data.csv", *READING, *command[1:], *files)
     page = html.unescape((folder / "r.html").read_text(encoding="utf-8"))
     for sentence in (
         "my data.csv has 40 rows and 5 columns.",
@@ -48,6 +49,21 @@ def test_a_report_tells_what_was_done_and_how_to_check_it(folder, monkeypatch, c
     ):
         assert sentence in page, sentence
     assert page.count("missing value") == 2
+    assert page.count("'id'") == 1
     found = re.search(r"<code>(safescreen verify .*?)</code>", page)
     assert found
+    assert f"Check the proof with {found[1]}\n" in shown
     assert "The proof holds" in run(*shlex.split(found[1])[1:])
+    shown = run(command[0], "my data.csv", *READING, *command[1:], *files, "--model", "m.json")
+    shorter = re.search(r"Check the proof with (safescreen verify .*)\n", shown)
+    assert shorter
+    assert "The proof holds" in run(*shlex.split(shorter[1])[1:])
+
+
+def test_ids_are_told_once(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    said = [word for word in READING if word not in ("--exclude", "id")]
+    run("fit", "my data.csv", *said, "-k", "2", "--report", "r.html")
+    page = html.unescape((folder / "r.html").read_text(encoding="utf-8"))
+    assert "Left out column 'id', whose texts are all different" in page
+    assert "(--exclude)" not in page

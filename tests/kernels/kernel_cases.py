@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from safescreen.design.columns import Columns
+from safescreen.design import make_design
+from safescreen.design.columns import Columns, Raw
 from safescreen.kernels.columns import add_columns
 from safescreen.kernels.losses import Point
 from safescreen.kernels.node import Node, make_node
@@ -80,14 +81,15 @@ def sparse_columns(X: np.ndarray, slots: int, standardised: bool = True) -> Colu
     """The columns of a matrix in compressed form, none of them dense yet, with so many slots for dense ones."""
     m, n = X.shape
     compressed = sparse.csc_array(X)
-    return Columns(
-        dense=np.full((slots, m), np.nan),
-        slot=np.full(n, -1),
-        in_use=np.zeros(1, np.int64),
-        values=compressed.data,
-        rows=compressed.indices.astype(np.int32),
-        starts=compressed.indptr.astype(np.int64),
-        means=X.mean(axis=0) if standardised else np.zeros(n),
-        scales=X.std(axis=0) if standardised else np.ones(n),
-        error=np.full(n, 1e-14),
-    )
+    starts = compressed.indptr.astype(np.int64)
+    raw = Raw.compressed(compressed.data, compressed.indices.astype(np.int32), starts[:-1].copy(), starts[1:].copy())
+    moments = (X.mean(axis=0), X.std(axis=0)) if standardised else (np.zeros(n), np.ones(n))
+    return Columns.partly_dense(raw, moments, np.full(n, 1e-14), np.full((slots, m), np.nan))
+
+
+def columns_in_place(X: np.ndarray, slots: int, numbers: np.ndarray) -> Columns:
+    """These columns of a matrix, standardised, read where they are, with so many slots for dense ones."""
+    design = make_design(X, np.full(len(X), 1.0 / len(X)), standardize=True)
+    columns = design.search_columns(numbers, np.zeros(numbers.size, np.int64), slots)
+    assert columns.are_in_place
+    return columns

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_cases import sparse_columns
+from kernel_cases import columns_in_place, sparse_columns
 
 from safescreen.design.columns import Columns
 from safescreen.kernels import columns as kernel
+from safescreen.kernels.node import PROGRESS
 from safescreen.kernels.subproblem import FREE, IN, OUT
+
+RUNNING = np.zeros(1, PROGRESS)[0]
 
 
 @pytest.fixture
@@ -30,12 +33,37 @@ def test_correlations_from_either_form(call, X, is_standardised):
         assert kernel.make_dense(columns, j, 0)
     features = np.array([2, 0, 8, 7, 5])
     found = np.full(9, np.nan)
-    call(kernel.correlate, columns, features, 4, alpha, found)  # the fifth is not asked for
+    call(kernel.correlate, columns, features, 4, alpha, found, RUNNING)  # the fifth is not asked for
     assert found[features[:4]] == pytest.approx(A[:, features[:4]].T @ alpha, rel=1e-12, abs=1e-13)
     assert np.isnan(np.delete(found, features[:4])).all()
     dense = Columns.all_dense(np.ascontiguousarray(A.T), np.zeros(9))
-    kernel.correlate(dense, np.arange(9), 9, alpha, found)
+    kernel.correlate(dense, np.arange(9), 9, alpha, found, RUNNING)
     assert found == pytest.approx(A.T @ alpha, rel=1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i1", "u1", "?"])
+def test_columns_in_place(call, X, dtype, order):
+    raw = np.asarray(np.rint(40.0 * np.abs(X)), dtype=dtype, order=order)
+    A = standardised(raw.astype(np.float64))
+    numbers = np.array([1, 2, 4, 5, 7, 8])
+    columns = columns_in_place(raw, 3, numbers)
+    alpha = np.random.default_rng(1).standard_normal(20)
+    assert call(kernel.make_dense, columns, 2, 0)
+    assert columns.dense[0] == pytest.approx(A[:, 4], rel=1e-14, abs=1e-15)
+    found, features = np.full(6, np.nan), np.array([5, 2, 0, 3])
+    call(kernel.correlate, columns, features, 3, alpha, found, RUNNING)  # the fourth is not asked for
+    assert found[features[:3]] == pytest.approx(A[:, [8, 4, 1]].T @ alpha, rel=1e-12, abs=1e-13)
+    assert np.isnan(found[[1, 3, 4]]).all()
+
+
+def test_a_pass_over_the_matrix_can_be_halted(X):
+    halted = RUNNING.copy()
+    halted.halted = True
+    columns = columns_in_place(X, 3, np.arange(9))
+    found = np.full(9, np.nan)
+    kernel.correlate(columns, np.arange(9), 9, np.ones(20), found, halted)
+    assert not np.nan_to_num(found).any()
 
 
 def test_dense_copy_is_the_standardised_column(call, X):
@@ -66,7 +94,7 @@ def test_slots_run_out(X):
 
 
 @pytest.mark.parametrize(
-    ("slots", "k", "reserved"), [(9, 3, 0), (20, 3, 0), (8, 5, 5), (8, 1, 1), (3, 5, 2), (4, 9, 3)]
+    ("slots", "k", "reserved"), [(9, 3, 0), (20, 3, 0), (8, 5, 2), (8, 1, 1), (3, 5, 1), (4, 9, 1)]
 )
 def test_reserved_slots(X, slots, k, reserved):
     assert kernel.reserved_slots(sparse_columns(X, slots), k) == reserved
@@ -87,8 +115,11 @@ def test_only_reserved_slots_left(X):
 def test_features_decided_in_get_reserved_slots(X):
     columns = sparse_columns(X, 4)
     status = np.array([FREE, IN, OUT, FREE, IN, FREE, FREE, FREE, OUT], np.int8)
-    kernel.make_decided_dense(columns, status)
+    assert kernel.make_decided_dense(columns, status)
     assert np.flatnonzero(columns.slot >= 0).tolist() == [1, 4]
+    status[5:] = IN
+    assert not kernel.make_decided_dense(columns, status)
+    assert columns.in_use[0] == 4
 
 
 def test_sums_of_columns(X):

@@ -36,7 +36,7 @@ def evaluated(problem, x, b=0.0, call=None):
     assert case.progress.cold == 0
     u, point = x @ case.subproblem.columns.dense + b, empty_point(problem.n_samples)
     dual = dual_point(case.subproblem, u, point)
-    correlate(case.subproblem.columns, case.node.features, count, point.alpha, case.node.c)
+    correlate(case.subproblem.columns, case.node.features, count, point.alpha, case.node.c, case.node.progress[0])
     arguments = case.subproblem, case.node, count, dual, problem.k - decided
     bound = call(dual_bound, *arguments) if call else dual_bound(*arguments)
     return bound, case.node, problem.y * point.alpha / problem.weights
@@ -151,7 +151,7 @@ def test_rounding_of_correlations_is_covered():
     split(case.node)
     point, u = empty_point(problem.n_samples), np.zeros(problem.n_samples)
     dual = dual_point(case.subproblem, u, point)
-    correlate(careless, case.node.features, 6, point.alpha, case.node.c)
+    correlate(careless, case.node.features, 6, point.alpha, case.node.c, case.node.progress[0])
     exact = dual_bound(case.subproblem, case.node, 6, dual, 6)
     wide = dual_bound(case.subproblem._replace(columns=careless), case.node, 6, dual, 6)
     size = np.abs(case.node.c) + 1e-3 * dual.error_scale

@@ -47,7 +47,7 @@ def explorer_of(problem, upper=np.inf, slots=64, log=None, width=6, most=1000):
     n = problem.n_features
     nodes = make_open_nodes(slots, n, width, most)
     add_root(nodes, case.node.status, np.zeros(n), (-np.inf, low_level(problem), 0.0))
-    proves_nothing = np.full(n, -np.inf), np.full(n, -np.inf)
+    proves_nothing = np.full(n, -np.inf), np.full(n, -np.inf), np.empty(0, np.int64)
     log = make_proof_log(0, 0, n, 0, 1) if log is None else log
     exploration = make_exploration(case.subproblem, np.ones(n), nodes, proves_nothing, make_shared(upper), log)
     return exploration, case.workspace
@@ -231,7 +231,7 @@ def test_deciding_a_feature_keeps_the_predictor_right():
 
 
 def root_bounds(if_in, if_out):
-    return RootBounds(np.array(if_in), np.array(if_out), np.zeros(6, np.bool_))
+    return RootBounds(np.array(if_in), np.array(if_out), np.empty(0, np.int64), np.zeros(6, np.bool_))
 
 
 def test_the_root_decides_what_it_proves(call, exploration):
@@ -283,7 +283,7 @@ def branched(exploration, x, chosen, bound=0.3, waiting_bound=None):
     if waiting_bound is not None:
         kernel.save(nodes, node, waiting_bound, -1, 0)
     cursor.chosen, cursor.bound, cursor.parent, cursor.cutoff, cursor.at_hand = chosen, bound, 17, 0.6, False
-    kernel.branch(exploration.subproblem, node, nodes, cursor)
+    kernel.branch(exploration.subproblem, node, nodes, exploration.root, cursor)
     return {int(nodes.decision[slot]): slot for slot in nodes.heap[: count_waiting(nodes)]}
 
 
@@ -349,7 +349,8 @@ def test_a_feature_that_screening_decided_is_replaced(exploration):
     node.status[:] = [IN, OUT, OUT, IN, OUT, OUT]
     waiting = count_waiting(exploration.open_nodes)
     cursor.chosen, cursor.at_hand = 1, False
-    kernel.branch(exploration.subproblem, node, exploration.open_nodes, cursor)  # nothing is free: its own only child
+    nodes = exploration.open_nodes
+    kernel.branch(exploration.subproblem, node, nodes, exploration.root, cursor)  # nothing is free: its own only child
     assert cursor.at_hand
     assert count_waiting(exploration.open_nodes) == waiting
 

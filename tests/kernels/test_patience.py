@@ -88,6 +88,17 @@ def test_a_relaxation_that_is_halted_has_a_valid_bound():
     assert relaxed.bound.value <= whole.primal
 
 
+def test_a_short_relaxation_is_not_halted_because_a_long_one_was():
+    kernels.warm_up()
+    subproblem, node, workspace = relaxation_of(np.random.default_rng(0).standard_normal((4, 20)), 2)
+    start, target = Start(1.0, 0.0, GRAM), Target(np.inf, 1e-9, 0.0)
+    whole = kernels.relax(subproblem, node, workspace, start, target)
+    node.x[:] = 0.0
+    node.u[:] = 0.0
+    patience.halt([node])
+    assert kernels.relax(subproblem, node, workspace, start, target) == whole
+
+
 @compiled_only
 def test_a_relaxation_of_few_samples_is_halted_in_its_model():
     """Hundreds of columns of very different scales: one model takes long, whatever the samples."""

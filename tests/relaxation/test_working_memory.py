@@ -14,6 +14,8 @@ from safescreen.design import base
 from safescreen.incumbents import first_incumbent
 from safescreen.incumbents import local_search as local
 from safescreen.relaxation import Fixings, bounds, perspective, sharp_bound_at, solve_root
+from safescreen.tuning import COUNTED_PART
+from safescreen.working_memory import allowed, sharing, within
 
 
 def data(samples=120, features=60):
@@ -33,20 +35,20 @@ def test_a_small_block_reaches_the_same_bound(kind, terms, monkeypatch):
     block = perspective._Block
     monkeypatch.setattr(perspective, "_Block", lambda *args: sizes.append(args[2].size) or block(*args))
     monkeypatch.setattr(perspective, "LEAST_BLOCK", 2)
-    monkeypatch.setattr(base, "WORKING_BYTES", 24 * 16 * 120 - problem.design.nbytes // 4)
-    assert problem.design.columns_at_a_time == 24
-    small = solve_root(problem)
+    with within(24.5 * 16 * 120 / COUNTED_PART / 1e9):
+        assert problem.design.columns_at_a_time == 24
+        small = solve_root(problem)
     assert small.bound.value == pytest.approx(whole.bound.value, rel=1e-8)
     assert small.value == pytest.approx(whole.value, rel=1e-8)
     assert max(sizes) <= max(24, np.count_nonzero(whole.x) + 24)
 
 
-def test_a_root_without_room_takes_a_few_columns_at_a_time(monkeypatch):
+def test_a_root_without_room_takes_a_few_columns_at_a_time():
     problem = plain(*data(), k=10, gamma=50.0)
     whole = solve_root(problem)
-    monkeypatch.setattr(base, "WORKING_BYTES", -problem.design.nbytes // 4)
-    assert problem.design.columns_at_a_time == 0
-    assert solve_root(problem).bound.value == pytest.approx(whole.bound.value, rel=1e-8)
+    with within(1e-9):
+        assert problem.design.columns_at_a_time == 0
+        assert solve_root(problem).bound.value == pytest.approx(whole.bound.value, rel=1e-8)
 
 
 def test_local_search_gathers_what_fits(monkeypatch):
@@ -56,8 +58,8 @@ def test_local_search_gathers_what_fits(monkeypatch):
     gathered = []
     refitter = local.Refitter
     monkeypatch.setattr(local, "Refitter", lambda *args: gathered.append(args[1].size) or refitter(*args))
-    monkeypatch.setattr(base, "WORKING_BYTES", 10 * 16 * 120 - problem.design.nbytes // 4)
-    found = first_incumbent(problem, root)
+    with within(10.5 * 16 * 120 / COUNTED_PART / 1e9):
+        found = first_incumbent(problem, root)
     assert gathered
     assert max(gathered) <= 10
     assert best.objective * (1.0 - 1e-9) <= found.objective <= 1.05 * best.objective
@@ -93,3 +95,26 @@ def test_exact_sums_do_not_depend_on_pieces(monkeypatch):
     monkeypatch.setattr(base, "EXACT_CHUNK", 1)
     for one, other in zip(whole, design.exact_correlations(np.arange(60), alpha), strict=True):
         assert np.array_equal(one, other)
+
+
+def test_a_limit_holds_while_work_lasts():
+    assert allowed(4_000_000) == int(COUNTED_PART * (10**9 + 10**6))
+    with within(0.5):
+        assert allowed(4_000_000) == int(COUNTED_PART * 5 * 10**8)
+        with sharing(0.25):
+            assert allowed(4_000_000) == int(COUNTED_PART * 125 * 10**6)
+    assert allowed(0) == int(COUNTED_PART * 10**9)
+
+
+@pytest.mark.parametrize("ask", [ss.solve, ss.screen, ss.relax])
+def test_users_may_set_it(ask, monkeypatch):
+    problem = plain(*data(), k=5, gamma=20.0)
+    seen = []
+    design = type(problem.design)
+    monkeypatch.setattr(design, "columns_at_a_time", property(lambda self: seen.append(allowed(self.nbytes)) or 30))
+    ask(problem, memory_limit=0.002)
+    assert set(seen) <= {18 * 10**5, 45 * 10**4}
+    assert seen
+    for wrong in (0.0, -1.0, np.inf, np.nan, "1 GB", True):
+        with pytest.raises((ValueError, TypeError), match=r"memory_limit is .*, but must be None or a finite number"):
+            ask(problem, memory_limit=wrong)

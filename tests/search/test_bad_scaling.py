@@ -60,6 +60,27 @@ def test_a_search_ends_whatever_the_columns(sizes, fit_intercept):
                 assert 0.0 <= ss.relax(problem).lower_bound < np.inf
 
 
+@pytest.mark.parametrize("include", [[], [0]])
+@pytest.mark.parametrize("size", [1e17, 1e60, 1e149])
+def test_one_hopeless_column_is_no_reason_to_try_all_others(size, include, tmp_path):
+    """Where nothing can be proved about models that have it, the search is about the others."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 20))
+    X[:, 0] *= size
+    y = np.where(rng.random(60) < 0.5, 1, -1)
+    y[:2] = 1, -1
+    terms = {"mu": 0.01, "gamma": 100.0, "standardize": False, "fit_intercept": False}
+    problem = ss.Problem(X, y, **terms, include=include)
+    solution = ss.solve(problem, node_limit=10_000, proof=tmp_path / "proof.npz")
+    assert solution.status == "numerical_limit"
+    assert ss.verify(tmp_path / "proof.npz", X, y).valid
+    assert 0.0 <= solution.lower_bound <= solution.objective
+    without = ss.solve(ss.Problem(X[:, 1:], y, **terms))
+    assert without.status == "optimal"
+    if not include:
+        assert solution.objective <= without.objective * (1.0 + 1e-3)
+
+
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("include", [[], [0]])
 def test_no_model_is_worse_than_one_without_coefficients(include, standardize):

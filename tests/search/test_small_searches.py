@@ -16,6 +16,7 @@ import safescreen as ss
 from problems import plain
 from safescreen.design import Design
 from safescreen.incumbents import polish
+from safescreen.search import workers
 from safescreen.search.improving import Improver
 from safescreen.search.workers import Worker
 from safescreen.testing.reference import brute_force
@@ -107,8 +108,8 @@ def test_hardly_any_room_for_dense_copies(monkeypatch, spare, tmp_path):
     """Sparse columns share few dense slots, and give them back."""
     plenty = Design.search_columns
 
-    def starved(self, indices, needed):
-        columns = plenty(self, indices, np.zeros_like(needed))
+    def starved(self, indices, urgency, slots):
+        columns = plenty(self, indices, 0 * urgency, slots)
         return columns._replace(dense=columns.dense[: spare + 4].copy())
 
     X, y = weak_data(40, 12, 4, 0.0)
@@ -139,7 +140,8 @@ def test_little_room_for_nodes_and_their_log(monkeypatch, n_threads, tmp_path):
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_no_memory_for_open_nodes(monkeypatch, n_threads, tmp_path):
     """Depth comes first, and the answer stays the same."""
-    monkeypatch.setattr("safescreen.search.workers.most_open", lambda *sizes: 2)
+    usual = workers.shared_out
+    monkeypatch.setattr(workers, "shared_out", lambda *sizes: usual(*sizes)._replace(most_open=2))
     set_allowance(monkeypatch, 20_000)
     check(tmp_path, *weak_data(24, 10), {"n_threads": n_threads, "screening": "none"}, k=4, gamma=200.0)
 

@@ -427,7 +427,7 @@ def test_a_wide_sparse_matrix_stays_compressed(monkeypatch):
     X, y = thin_data(500, 30_000, 0.003)
     problem = plain(X, y, gamma=100.0, k=5)
     root = solve_root(problem)
-    columns = restricted_for_search(problem, np.arange(30_000), root.x != 0.0).columns
+    columns = restricted_for_search(problem, np.arange(30_000), 1 * (root.x != 0.0), 30_000).columns
     assert columns.values.size == X.nnz
     assert columns.in_use[0] < 3_000
     compressed = ss.solve(problem, node_limit=15, screening="none")

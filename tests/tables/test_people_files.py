@@ -266,3 +266,58 @@ def test_without_openpyxl(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ImportError, match=r"needs openpyxl: pip install 'safescreen\[excel\]'"):
         read_table(str(tmp_path / "data.xlsx"))
+
+
+@pytest.mark.parametrize("wrong", ["0.7", "1.234,5"])
+def test_decimal_points_among_commas_are_what_is_wrong(tmp_path, wrong):
+    rows = [f"{i},5;{i % 3};{i % 2}" for i in range(40)]
+    rows[33] = f"{wrong};1;1"
+    (tmp_path / "data.csv").write_text("\n".join(["a;b;label", *rows]))
+    table = read_table(str(tmp_path / "data.csv"), labels=("label",))
+    with pytest.raises(ValueError, match=r"1 value that is not a number in column 'a' \('.*' in line 35\)") as caught:
+        prepare(table, Reading(target="label"))
+    assert ("read decimal points with --decimal ." in str(caught.value)) == (wrong == "0.7")
+
+
+def test_numbers_of_a_workbook_need_no_decimal_point(tmp_path):
+    """Cells that are numbers beside texts with commas, which a model of a text file may have to read."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["a", "b", "label"], [0.5, "0,25", 0.5], [1.5, 2, 1.5], [1e-7, 0.125, 0.5], [3, 1e22, 1.5]):
+        book.active.append(row)
+    book.save(tmp_path / "data.xlsx")
+    table = read_table(str(tmp_path / "data.xlsx"), labels=("label",), decimal=",")
+    data = prepare(table, Reading(target="label", decimal=","))
+    assert data.X.tolist() == [[0.5, 0.25], [1.5, 2.0], [1e-7, 0.125], [3.0, 1e22]]
+    assert data.y.tolist() == [0.5, 1.5, 0.5, 1.5]
+
+
+@pytest.mark.parametrize("first", ["", "name,0,1,2,3\n", ",0,1,2,3\n", "name,s0,s1,s2,s3\n"])
+def test_a_transposed_table_is_pointed_out_with_and_without_a_header(tmp_path, first):
+    (tmp_path / "data.csv").write_text(f"{first}age,30,40,50,60\nheight,1.5,1.6,1.7,1.8\nlabel,1,0,1,0\n")
+    table = read_table(str(tmp_path / "data.csv"), labels=("label",))
+    with pytest.raises(ValueError, match="is the file transposed, with a row 'label'"):
+        prepare(table, Reading(target="label"))
+
+
+def test_commas_between_thousands_are_no_decimal_points(tmp_path):
+    rows = "".join(f'"{i + 1},{234 + i}",{i % 2}\n' for i in range(30))
+    (tmp_path / "data.csv").write_text(f"a,label\n{rows}")
+    table = read_table(str(tmp_path / "data.csv"), labels=("label",))
+    with pytest.raises(ValueError, match="30 values that are not numbers in column 'a'") as caught:
+        prepare(table, Reading(target="label"))
+    assert "--decimal" not in str(caught.value)
+
+
+def test_half_a_workbook_is_called_one(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    openpyxl.Workbook().save(tmp_path / "whole.xlsx")
+    (tmp_path / "data.xlsx").write_bytes((tmp_path / "whole.xlsx").read_bytes()[:2000])
+    with pytest.raises(ValueError, match="is a damaged Excel workbook"):
+        read_table(str(tmp_path / "data.xlsx"))
+
+
+def test_a_document_is_called_one(tmp_path):
+    (tmp_path / "data.csv").write_bytes(b"%PDF-1.7\n1 0 obj\n")
+    with pytest.raises(ValueError, match="is a PDF: save the table as CSV;"):
+        read_table(str(tmp_path / "data.csv"))

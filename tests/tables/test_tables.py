@@ -388,7 +388,7 @@ def test_archive_with_other_names_and_targets(tmp_path):
     table = read_table(str(tmp_path / "data.npz"))
     assert prepare(table, Reading(target="other")).y.tolist() == ["a", "b", "a", "b"]
     assert prepare(table, Reading(weights="w")).weights.tolist() == [1.0] * 4
-    data = prepare(table, Reading(target="2"))
+    data = prepare(table, Reading(target="2", positive="3"))
     assert data.y.tolist() == [3, 4, 5, 6]
     assert data.X.shape == (4, 2)
 

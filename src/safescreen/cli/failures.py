@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 from collections.abc import Iterable
 from typing import Any, NoReturn
@@ -9,6 +11,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from safescreen.files import TooLargeError
 from safescreen.status import Status
 from safescreen.text import suggestion
 
@@ -38,9 +41,18 @@ class SentenceGroup(TyperGroup):
         try:
             status = super().main(*args, **{**extra, "standalone_mode": False})
         except (ValueError, TypeError, ImportError) as error:
-            fail(self._about_argument(error))
+            complain(self._about_argument(error))
+            words = getattr(error, "words", ())
+            if words:  # the same command, and what would make it work
+                typed = args[0] if args else extra.get("args")
+                typer.echo(
+                    f"Try: {shlex.join(['safescreen', *(sys.argv[1:] if typed is None else typed), *words])}", err=True
+                )
+            sys.exit(BAD_INPUT)
         except OSError as error:
             fail(about_file(error))
+        except TooLargeError as error:
+            fail(str(error))
         except MemoryError:
             fail("The data do not fit into memory.")
         except (KeyboardInterrupt, typer.Abort):
@@ -65,7 +77,8 @@ class SentenceGroup(TyperGroup):
         parameters = [parameter for command in self.commands.values() for parameter in command.params]
         names = [parameter.opts[0] for parameter in parameters if parameter.name == argument]
         option = next((name for name in names if name.startswith("--")), argument)
-        return f"{option}{str(error).removeprefix(argument)}"
+        sentence = f"{option}{str(error).removeprefix(argument)}"
+        return re.sub("but must be None(, | or )", "but must be ", sentence) if names else sentence  # nobody types None
 
 
 def fail(message: str, status: int = BAD_INPUT) -> NoReturn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,15 @@ from safescreen.tables import (
     Prepared,
     Reading,
     Table,
+    check_classes,
     prepare,
     prepare_test,
     read_table,
 )
+from safescreen.tables.findings import UnusableError
+from safescreen.text import count, listed
+
+_TOLD = 3  # copies that are named
 
 
 def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> Prepared:
@@ -34,8 +39,14 @@ def load(path: str, reading: Reading, include: Sequence[str] | None = None) -> P
     both = set(split_names(include, table.names)) & set(reading.exclude)
     if both:
         raise ValueError(f"--include and --exclude share {sorted(both)[0]!r}, but must be disjoint.")
-    data = prepare(table, reading)
-    _check_two_classes(data)
+    try:
+        data = prepare(table, reading)
+    except UnusableError as error:
+        wanted = split_names(include, table.names)
+        if any(name in split_names([word], table.names) for word in error.words for name in wanted):
+            raise ValueError(str(error)) from None  # which no command can heed as long as that feature is wanted
+        raise
+    check_classes(table, data.target, data.y, reading)
     return data
 
 
@@ -45,20 +56,6 @@ def split_names(values: Sequence[str] | None, known: Sequence[str]) -> list[str]
     for value in values or ():
         names += [value] if value in known else [name.strip() for name in value.split(",") if name.strip()]
     return list(dict.fromkeys(names))
-
-
-def _check_two_classes(data: Prepared) -> None:
-    """Refuse a target that is not binary, in the words of someone who looks at a file."""
-    classes = np.unique(data.y)
-    target = f"The target {data.target!r} of {data.table.source}"
-    if classes.size < 2:
-        raise ValueError(f"{target} has only one class, {classes[0]}, but two are needed.")
-    if data.positive is None and classes.size > 2 and data.weights is None:
-        shown = ", ".join(str(label) for label in classes[:5]) + (", ..." if classes.size > 5 else "")
-        raise ValueError(
-            f"{target} has {classes.size:,} classes ({shown}), but exactly two are needed: name the one to "
-            "tell from the rest with --positive."
-        )
 
 
 def make_problem(data: Prepared, terms: Mapping[str, Any], copies: str = "allow") -> ss.Problem:
@@ -73,6 +70,32 @@ def make_problem(data: Prepared, terms: Mapping[str, Any], copies: str = "allow"
         stated["k"] = default_budget(len(set(stated["include"])), len(data.encoding.inputs))
     problem = ss.Problem(data.X, data.y, sample_weight=data.weights, feature_names=data.feature_names, **stated)
     return problem if copies == "allow" else problem.without_copies()
+
+
+def noted(data: Prepared, problem: ss.Problem) -> Prepared:
+    """The data with a note on columns that do no harm but are no help, either."""
+    constant = problem.names(np.flatnonzero(problem.design.constant & ~problem.included))
+    repeating = {
+        name: first
+        for group in problem.copies
+        for first, *others in [problem.names(group)]
+        for name, j in zip(others, group[1:].tolist(), strict=True)
+        if not problem.included[j]
+    }
+    notes = []
+    if constant:
+        verb = "has" if len(constant) == 1 else "have"
+        notes.append(
+            f"{count(len(constant), 'column')} {verb} one value only and cannot be chosen: {listed(constant)}."
+        )
+    if repeating:
+        verb = "repeats another" if len(repeating) == 1 else "repeat others"
+        scaled = " up to scale and offset" if problem.standardize else ""
+        limit = " and cannot be chosen beside what is repeated (--copies allow)" if problem.one_of_copies else ""
+        told = ", ".join(f"{name!r} ({first!r})" for name, first in list(repeating.items())[:_TOLD])
+        more = f" and {len(repeating) - _TOLD:,} more" if len(repeating) > _TOLD else ""
+        notes.append(f"{count(len(repeating), 'column')} {verb}{scaled}{limit}: {told}{more}.")
+    return replace(data, notes=(*data.notes, *notes))
 
 
 def features(data: Prepared, wanted: Sequence[str]) -> list[int]:
@@ -140,10 +163,15 @@ def read_model(path: Path) -> tuple[Record, Encoding]:
     return record, encoding
 
 
-def reading_of(model: Path, target: str | None, positive: str | None) -> Reading:
-    """How a model's training data were read; the target may have another name by now, and its labels, too."""
+def reading_of(model: Path, said: Reading) -> Reading:
+    """How a model's training data were read, but for what is said anew."""
     record, encoding = read_model(model)
     if record.encoding is None:
         raise ValueError(f"--model is {model}, but that model was not fitted on the command line.")
-    reading = encoding.reading
-    return replace(reading, target=target or reading.target, positive=positive or reading.positive)
+    return restated(encoding.reading, said)
+
+
+def restated(known: Reading, said: Reading) -> Reading:
+    """What is known about the reading of a file, but for what is said anew."""
+    new = {part.name: getattr(said, part.name) for part in fields(Reading) if getattr(said, part.name) != part.default}
+    return replace(known, **new)

@@ -35,6 +35,10 @@ def _columns(help: str) -> Any:
     return typer.Option(metavar="NAMES", help=help, autocompletion=complete_columns)
 
 
+FORM = ("header", "delimiter", "decimal", "encoding", "sheet")
+"""The options about how a file is written, which hold for any file with data."""
+
+
 @dataclass(frozen=True)
 class DataOptions:
     """Which file to read, and how."""
@@ -251,6 +255,12 @@ class SearchOptions:
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop then.")] = None
     node_limit: Annotated[int | None, typer.Option(help="Stop after so many nodes.")] = None
     n_threads: Annotated[int, typer.Option("--threads", help="Threads that search.")] = 1
+    memory_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GB", help="Memory beside the data; by default 1 and a quarter of the data.", show_default=False
+        ),
+    ] = None
     screening: Annotated[
         str,
         typer.Option(

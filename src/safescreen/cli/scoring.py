@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from safescreen.arrays import BoolArray, FloatArray
-from safescreen.cli.inputs import read_model, read_new, split_names
+from safescreen.cli.inputs import read_model, read_new, restated, split_names
 from safescreen.cli.output.files import opening
 from safescreen.prediction import accuracy, auc, linear_predictor, log_loss
 from safescreen.problem.labels import is_against_rest
 from safescreen.saving.record import Record
-from safescreen.tables import Encoding, Table, target_labels
+from safescreen.tables import Encoding, Reading, Table, target_labels
 from safescreen.tables.table import missing
 from safescreen.text import count, listed
 
@@ -62,15 +62,14 @@ class Predicted:
     keep: tuple[str, ...] = ()  # columns to be carried along, as typed
 
     @classmethod
-    def of(cls, model: Path, data: str, target: str | None = None, keep: Sequence[str] = ()) -> Predicted:
+    def of(cls, model: Path, data: str, said: Reading, keep: Sequence[str] = ()) -> Predicted:
         """Read and predict; columns to be kept along are read as text, unless the model needs their numbers."""
         record, encoding = read_model(model)
-        if target is not None:
-            encoding = replace(encoding, reading=replace(encoding.reading, target=target))
-        words = {word.strip() for value in keep for word in (value, *value.split(","))}
+        encoding = replace(encoding, reading=restated(encoding.reading, said))
+        words = {word.strip() for value in keep for word in (value, *value.split(","))} | {*encoding.reading.labels}
+        words = {word for word in words if word == said.target or not _INDEX.fullmatch(word)}
         words -= {source.column for source in encoding.inputs if source.category is None}
-        words = {word for word in words | set(encoding.reading.labels) if not _INDEX.fullmatch(word)}
-        table = read_new(data, encoding, sorted(words | ({target} if target else set())))
+        table = read_new(data, encoding, sorted(words))
         X, gone = encoding.apply(table)
         with np.errstate(invalid="ignore"):
             log_odds = linear_predictor(X, record.coefficients, record.intercept)

@@ -23,11 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
-from safescreen.design.columns import Columns, Compressed
+from safescreen.design.columns import Columns, Raw
 from safescreen.design.copies import agree, find_copies, tolerances
 from safescreen.design.memory import CHUNK_ENTRIES, EXACT_CHUNK, SAFE_SQUARES, SMALL_ENTRIES, pieces, slices
 from safescreen.rounding import NORM_SLACK, UNIT
-from safescreen.tuning import DENSE_BYTES, VIRTUAL_BYTES, WORKING_BYTES
+from safescreen.tuning import DENSE_BYTES
+from safescreen.working_memory import allowed
 
 
 class Moments(NamedTuple):
@@ -134,7 +135,7 @@ class Design(ABC):
     @property
     def columns_at_a_time(self) -> int:
         """So many dense columns, and as many that are weighted, fit into the working memory."""
-        return int((WORKING_BYTES + self.nbytes // 4) // (16 * self.shape[0]))
+        return allowed(self.nbytes) // (16 * self.shape[0])
 
     @property
     @abstractmethod
@@ -151,33 +152,34 @@ class Design(ABC):
         rows = np.ascontiguousarray(self.columns(indices).T)
         return Columns.all_dense(rows, self.block_error[indices])
 
-    def search_columns(self, indices: IndexArray, needed: BoolArray) -> Columns:
-        """These columns for a long search: dense, unless they are many and the matrix is sparse.
+    def search_columns(self, indices: IndexArray, urgency: IndexArray, slots: int) -> Columns:
+        """These columns for a long search: dense, unless they are many and sparse, or do not fit into ``slots`` rows.
 
-        Sparse columns get a dense row when they first matter; those that are ``needed`` have one from the start.
+        Others get a dense row when they first matter. Those of positive urgency, the most urgent first, have one from
+        the start, as far as half of the rows go.
         """
-        samples = self.shape[0]
-        dense_bytes = 8 * indices.size * samples
-        compressed = self._compressed(indices) if dense_bytes > DENSE_BYTES else None
-        if compressed is None or 16 * compressed.values.size > dense_bytes:
+        raw = self._raw(indices, slots)
+        if raw is None:
             return self.dense_columns(indices)
-        first = np.flatnonzero(needed)
-        slots = min(indices.size, max(4 * (first.size + 256), VIRTUAL_BYTES // (8 * samples)))
-        dense = np.empty((slots, samples))
-        dense[: first.size] = self.columns(indices[first]).T
-        slot = np.full(indices.size, -1)
-        slot[first] = np.arange(first.size)
-        return Columns(
-            dense=dense,
-            slot=slot,
-            in_use=np.array([first.size]),
-            values=compressed.values,
-            rows=compressed.rows,
-            starts=compressed.starts,
-            means=self.means[indices],
-            scales=self.scales[indices],
-            error=np.maximum(self.error[indices], self.block_error[indices]),
-        )
+        moments = self.means[indices], self.scales[indices]
+        error = np.maximum(self.error[indices], self.block_error[indices])
+        columns = Columns.partly_dense(raw, moments, error, np.empty((min(indices.size, slots), self.shape[0])))
+        order = np.argsort(-urgency, kind="stable")
+        first = order[urgency[order] > 0][: slots if slots >= indices.size else slots // 2]
+        columns.dense[: first.size] = self.columns(indices[first]).T
+        columns.slot[first] = np.arange(first.size)
+        columns.in_use[0] = first.size
+        return columns
+
+    def _raw(self, indices: IndexArray, slots: int) -> Raw | None:
+        """These columns in the form in which a search reads them beside dense copies, or None if all are dense."""
+        dense_bytes = 8 * indices.size * self.shape[0]
+        if slots >= indices.size and dense_bytes <= DENSE_BYTES:
+            return None
+        compressed = self._compressed(indices)
+        if compressed is not None and (slots < indices.size or 16 * compressed.values.size <= dense_bytes):
+            return compressed
+        return self._in_place(indices) if slots < indices.size else None
 
     @cached_property
     def copies(self) -> tuple[IndexArray, ...]:
@@ -209,8 +211,12 @@ class Design(ABC):
         tolerance = np.maximum(tolerances(self)[first], tolerances(self)[second])
         return np.asarray(agree(one, sign * other, tolerance).all(axis=0))
 
-    def _compressed(self, indices: IndexArray) -> Compressed | None:
+    def _compressed(self, indices: IndexArray) -> Raw | None:
         """These raw columns in compressed form, or None where they are stored dense anyway."""
+        return None
+
+    def _in_place(self, indices: IndexArray) -> Raw | None:
+        """These raw columns where they are, or None where compiled code cannot read them there."""
         return None
 
     form = "dense"

@@ -9,28 +9,62 @@ import numpy.typing as npt
 
 from safescreen.arrays import FloatArray, IndexArray
 
+_NO_FLOATS = np.empty(0)
+_NO_ROWS = np.empty(0, np.int32)
+_NO_INDICES = np.zeros(0, np.int64)
+_NO_BYTES = np.empty(0, np.uint8)
 
-class Compressed(NamedTuple):
-    """Columns in compressed sparse form: raw values, their rows, and where each column starts."""
 
-    values: FloatArray
+class Raw(NamedTuple):
+    """Columns as the matrix has them, not standardised: compressed, or dense and read where they are."""
+
+    values: FloatArray  # in compressed sparse form, or nothing
     rows: npt.NDArray[np.int32]
-    starts: IndexArray
+    starts: IndexArray  # of each column in `values`; or its number in the dense matrix
+    ends: IndexArray
+    memory: npt.NDArray[np.uint8]  # the bytes of the dense matrix, or nothing
+    layout: IndexArray  # type of its entries, steps from row to row and from column to column, number of columns
+
+    @classmethod
+    def compressed(cls, values: FloatArray, rows: npt.NDArray[np.int32], starts: IndexArray, ends: IndexArray) -> Raw:
+        """Columns in compressed sparse form: values, their rows, and where each column starts and ends."""
+        return cls(values, rows, starts, ends, _NO_BYTES, _NO_INDICES)
+
+    @classmethod
+    def in_place(cls, memory: npt.NDArray[np.uint8], layout: list[int], numbers: IndexArray) -> Raw:
+        """Columns of a dense matrix with these numbers; see `ENTRY_TYPES` for the types of entries."""
+        return cls(_NO_FLOATS, _NO_ROWS, numbers, _NO_INDICES, memory, np.array(layout, np.int64))
+
+
+_NO_RAW = Raw(_NO_FLOATS, _NO_ROWS, _NO_INDICES, _NO_INDICES, _NO_BYTES, _NO_INDICES)
+
+ENTRY_TYPES = tuple(np.dtype(code) for code in ("f8", "f4", "i8", "i1", "u1"))
+"""Types of entries that compiled code can read in place; each costs time to compile."""
+
+TYPE, ROW_STEP, COLUMN_STEP, N_COLUMNS = 0, 1, 2, 3
+"""Positions in a layout."""
+
+LINE = 1024
+"""Entries read at a time, at least."""
 
 
 class Columns(NamedTuple):
-    """Columns held dense, or sparse with a dense copy of those that matter.
+    """Columns held dense, or in the matrix's own form with a dense copy of those that matter.
 
-    Only this room and `safescreen.kernels.columns` know which. A sparse column gets its dense row the first time it
+    Only this room and `safescreen.kernels.columns` know which. Such a column gets its dense row the first time it
     matters, so ``dense``, ``slot`` and ``in_use`` change during a search: one worker, one set of columns.
     """
 
     dense: FloatArray  # (slots, m): one row per column held dense
-    slot: IndexArray  # (features,): the row of `dense` that holds the column, -1 while it is held sparse only
+    slot: IndexArray  # (features,): the row of `dense` that holds the column, -1 while there is none
     in_use: IndexArray  # [slots in use]
-    values: FloatArray  # the raw columns in compressed sparse form, empty when all are held dense
+    values: FloatArray  # these six as in `Raw`
     rows: npt.NDArray[np.int32]
     starts: IndexArray
+    ends: IndexArray
+    memory: npt.NDArray[np.uint8]
+    layout: IndexArray
+    line: FloatArray  # some entries of it at a time, a row at least
     means: FloatArray
     scales: FloatArray
     error: FloatArray  # (features,): rounding error of a correlation per unit of ‖α‖
@@ -39,17 +73,16 @@ class Columns(NamedTuple):
     def all_dense(cls, rows: FloatArray, error: FloatArray) -> Columns:
         """Columns that are the rows of an array."""
         count = len(rows)
-        return cls(
-            dense=rows,
-            slot=np.arange(count),
-            in_use=np.array([count]),
-            values=_NO_FLOATS,
-            rows=_NO_ROWS,
-            starts=_NO_STARTS,
-            means=_NO_FLOATS,
-            scales=_NO_FLOATS,
-            error=error,
-        )
+        return cls(rows, np.arange(count), np.array([count]), *_NO_RAW, _NO_FLOATS, _NO_FLOATS, _NO_FLOATS, error)
+
+    @classmethod
+    def partly_dense(
+        cls, raw: Raw, moments: tuple[FloatArray, FloatArray], error: FloatArray, dense: FloatArray
+    ) -> Columns:
+        """Raw columns with these means and scales, and rows for dense copies of some, none of which is in use."""
+        line = np.empty(max(int(raw.layout[N_COLUMNS]), LINE)) if raw.memory.size else _NO_FLOATS
+        means, scales = moments
+        return cls(dense, np.full(error.size, -1), np.array([0]), *raw, line, means, scales, error)
 
     @property
     def block(self) -> FloatArray:
@@ -57,11 +90,27 @@ class Columns(NamedTuple):
         return self.dense
 
     @property
-    def may_be_shared(self) -> bool:
-        """Whether several workers may use these arrays: nothing is written to columns that are all dense."""
-        return self.values.size == 0
+    def are_all_dense(self) -> bool:
+        """Whether nothing is ever written to these arrays, so that several workers may use them."""
+        return self.starts.size == 0
 
+    @property
+    def are_held(self) -> npt.NDArray[np.bool_]:
+        """Which of them are held dense now."""
+        return np.asarray(self.slot >= 0)
 
-_NO_FLOATS = np.empty(0)
-_NO_ROWS = np.empty(0, np.int32)
-_NO_STARTS = np.zeros(1, np.int64)
+    @property
+    def are_in_place(self) -> bool:
+        """Whether a look at all of them is a pass over a dense matrix."""
+        return self.memory.size > 0
+
+    def for_another_worker(self) -> Columns:
+        """The same columns, with dense rows of its own."""
+        if self.are_all_dense:
+            return self
+        held = int(self.in_use[0])
+        dense = np.empty_like(self.dense)
+        dense[:held] = self.dense[:held]
+        return self._replace(
+            dense=dense, slot=self.slot.copy(), in_use=self.in_use.copy(), line=np.empty_like(self.line)
+        )

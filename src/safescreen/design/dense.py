@@ -10,7 +10,15 @@ import numpy as np
 
 from safescreen.arrays import AnyArray, FloatArray, IndexArray
 from safescreen.design.base import Design
-from safescreen.design.memory import CHUNK_ENTRIES, PASS_ENTRIES, SAFE_SQUARES, pieces, zeros
+from safescreen.design.columns import ENTRY_TYPES, Raw
+from safescreen.design.memory import (
+    CHUNK_ENTRIES,
+    PASS_ENTRIES,
+    SAFE_SQUARES,
+    bytes_of,
+    pieces,
+    zeros,
+)
 from safescreen.expiry import look_up
 from safescreen.rounding import NORM_SLACK, UNIT
 
@@ -67,6 +75,17 @@ class DenseDesign(Design):
                 look_up()
                 row[:] = self._X[:, j]
         return rows
+
+    def _in_place(self, indices: IndexArray) -> Raw | None:
+        """These columns where they are, if their entries are of a type that is known and lie in steps forwards."""
+        X = self._X
+        dtype = np.dtype(np.uint8) if X.dtype == np.bool_ else X.dtype
+        steps = [stride // dtype.itemsize for stride in X.strides]
+        regular = all(stride > 0 and stride % dtype.itemsize == 0 for stride in X.strides)
+        if dtype not in ENTRY_TYPES or not dtype.isnative or not regular or not X.flags.aligned:
+            return None
+        layout = [ENTRY_TYPES.index(dtype), *steps, self.shape[1]]
+        return Raw.in_place(bytes_of(X), layout, indices.astype(np.int64))
 
     def _sums(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:
         if centre is not None and self._product_suffices:

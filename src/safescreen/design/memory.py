@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from safescreen.arrays import FloatArray
+from safescreen.arrays import AnyArray, FloatArray
 from safescreen.expiry import look_up
 
 CHUNK_ENTRIES = 1 << 17
@@ -57,3 +59,26 @@ def slices(length: int, step: int) -> Iterator[slice]:
     step = max(step, 1)
     for start in range(0, length, step):
         yield slice(start, min(start + step, length))
+
+
+class _Span:
+    """The memory from the first to the last byte of an array, which it keeps alive."""
+
+    def __init__(self, array: AnyArray) -> None:
+        self._array = array
+        steps = zip(array.shape, array.strides, strict=True)
+        size = array.itemsize + sum((length - 1) * stride for length, stride in steps)
+        self.__array_interface__: dict[str, Any] = {
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (array.__array_interface__["data"][0], False),
+            "version": 3,
+        }
+
+
+def bytes_of(array: AnyArray) -> npt.NDArray[np.uint8]:
+    """The memory of an array with steps forwards, whether or not it may be written to: it must not be.
+
+    Compiled code would be compiled once more for arrays that are read-only.
+    """
+    return np.asarray(_Span(array))

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from safescreen.design.base import Design
-from safescreen.design.columns import Compressed
+from safescreen.design.columns import Raw
 from safescreen.design.copies import agree, tolerances
 from safescreen.design.memory import (
     CHUNK_ENTRIES,
@@ -19,12 +19,14 @@ from safescreen.design.memory import (
     NOISY_SHARE,
     PASS_ENTRIES,
     SAFE_SQUARES,
+    bytes_of,
     pieces,
     slices,
     zeros,
 )
 from safescreen.expiry import aside, look_up
 from safescreen.rounding import NORM_SLACK, UNIT
+from safescreen.working_memory import allowed
 
 NEARLY_NOTHING = 0.02
 """Weight of absent rows below which a mean can be far above the deviation, eight times and more."""
@@ -134,11 +136,19 @@ class SparseDesign(Design):
             row[matrix.indices[entries]] = matrix.data[entries]
         return rows
 
-    def _compressed(self, indices: IndexArray) -> Compressed | None:
-        """These raw columns in compressed form, values in float64."""
-        chosen = self._transposed[indices]
-        values = chosen.data.astype(np.float64, copy=False)
-        return Compressed(values, chosen.indices.astype(np.int32, copy=False), chosen.indptr.astype(np.int64))
+    def _compressed(self, indices: IndexArray) -> Raw | None:
+        """These raw columns in compressed form, values in float64; where they are if a copy would be large."""
+        matrix = self._transposed
+        entries = int((matrix.indptr[indices + 1] - matrix.indptr[indices]).sum(dtype=np.int64))
+        fits = matrix.dtype == np.float64 and matrix.indices.dtype == np.int32
+        if fits and 12 * entries > allowed(self.nbytes) // 8:
+            values, rows = bytes_of(matrix.data).view(np.float64), bytes_of(matrix.indices).view(np.int32)
+            starts, ends = matrix.indptr[indices], matrix.indptr[indices + 1]
+            return Raw.compressed(values, rows, starts.astype(np.int64), ends.astype(np.int64))
+        chosen = matrix[indices]
+        values, rows = chosen.data.astype(np.float64, copy=False), chosen.indices.astype(np.int32, copy=False)
+        bounds = chosen.indptr.astype(np.int64)
+        return Raw.compressed(values, rows, bounds[:-1].copy(), bounds[1:].copy())
 
     def _products(self, factors: FloatArray) -> FloatArray:
         """``Xᵀ factors``; in pieces if it is large, or in single precision: SciPy would cast all of it at once."""

@@ -17,6 +17,10 @@ def checked(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     _refuse_misread(X)
     try:
         return validate_data(estimator, X, *y, dtype="numeric", **options)
+    except TypeError as error:
+        if not str(error).startswith("float() argument"):
+            raise
+        raise TypeError(f"X has objects that are no numbers ({error}).") from None
     except ValueError as error:
         found = _first_text(X) if "could not convert string to float" in str(error) else None
         if found is None:
@@ -37,7 +41,13 @@ def _refuse_misread(X: Any) -> None:
             "X is a masked array with masked entries, whose values would count: fill them (X.filled(...)) or leave out "
             "their rows."
         )
-    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+    for name, dtype in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False):
+        if getattr(dtype, "kind", "") in ("m", "M"):
+            raise TypeError(f"X has dtype {dtype} in column {name!r}, but numbers are needed: convert it.")
+    kind = getattr(getattr(X, "dtype", None), "kind", "")
+    if kind in ("m", "M"):
+        raise TypeError(f"X has dtype {X.dtype}, but numbers are needed: convert it.")
+    if kind == "c":
         raise ValueError(f"Complex data not supported: X has dtype {X.dtype}, but real numbers are needed.")
     if isinstance(X, list | tuple) and len({np.shape(row) for row in X}) > 1:
         raise ValueError("X is a list of rows of different lengths, but all rows need one number per feature.")

@@ -35,7 +35,7 @@ from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.solution import Moment, Solution
 from safescreen.status import Status
 
-SEARCH = ("rel_gap", "time_limit", "node_limit", "screening", "n_threads")
+SEARCH = ("rel_gap", "time_limit", "node_limit", "screening", "n_threads", "memory_limit")
 """Parameters of an estimator that go to `solve` as they are."""
 
 
@@ -94,6 +94,8 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         Screen at the root and in every node, at the root only, or not at all.
     n_threads : int, default 1
         Threads that explore the search tree.
+    memory_limit : float, optional
+        Gigabytes of memory to work with beside the data; by default one, and a quarter of the size of the data.
     warm_start : bool, default False
         Whether `fit` tries the features of the previous fit first. The answer has the same guarantee either way.
     proof : str or path-like, optional
@@ -182,6 +184,7 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         node_limit: int | None = None,
         screening: str = "nodes",
         n_threads: int = 1,
+        memory_limit: float | None = None,
         warm_start: bool = False,
         proof: str | PathLike[str] | None = None,
         callback: Callable[[Moment], bool | None] | None = None,
@@ -203,6 +206,7 @@ class L0LogisticRegression(Readable, ClassifierMixin, BaseEstimator):  # type: i
         self.node_limit = node_limit
         self.screening = screening
         self.n_threads = n_threads
+        self.memory_limit = memory_limit
         self.warm_start = warm_start
         self.proof = proof
         self.callback = callback

@@ -130,8 +130,8 @@ class L0LogisticRegressionCV(L0LogisticRegression):
     proof : str or path-like, optional
         Where to write a proof of the final model, the refit.
     fit_intercept, standardize, class_weight, positive_class, include, exclude, copies, node_limit, \
-screening, n_threads
-        As for :class:`L0LogisticRegression`; `node_limit` is per search.
+screening, n_threads, memory_limit
+        As for :class:`L0LogisticRegression`; `node_limit` and `memory_limit` are per search.
     verbose : int, default 0
         Whether to say on standard error how many fits are done and how long the rest may take.
 
@@ -207,6 +207,7 @@ gap_, status_, n_iter_, solution_
         node_limit: int | None = None,
         screening: str = "nodes",
         n_threads: int = 1,
+        memory_limit: float | None = None,
         proof: str | PathLike[str] | None = None,
         verbose: int = 0,
     ) -> None:
@@ -234,6 +235,7 @@ gap_, status_, n_iter_, solution_
         self.node_limit = node_limit
         self.screening = screening
         self.n_threads = n_threads
+        self.memory_limit = memory_limit
         self.proof = proof
         self.verbose = verbose
 
@@ -292,7 +294,7 @@ gap_, status_, n_iter_, solution_
     def _check(self) -> None:
         """Refuse what makes no sense before anything is searched."""
         check_criterion(self.criterion)
-        Settings(self.rel_gap, self.time_limit, self.node_limit, self.screening, self.n_threads).checked()
+        Settings(**{name: getattr(self, name) for name in SEARCH}).checked()
         try:
             Settings(rel_gap=self.fold_gap).checked()
         except ValueError as error:

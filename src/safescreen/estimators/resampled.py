@@ -89,6 +89,7 @@ def _resampling(estimator: Any, X: Any, y: Any, sample_weight: Any, rel_gap: flo
         node_limit=fitted.node_limit,
         screening=fitted.screening,
         n_threads=fitted.n_threads,
+        memory_limit=fitted.memory_limit,
     )
     weights = check_weights(sample_weight, matrix.shape[0])
     return Resampling(

@@ -50,6 +50,8 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     include, exclude : feature or iterable of features, optional
         Features decided beforehand, by index or by column name. Included features pay their price and count in the
         budget whatever their coefficient.
+    memory_limit : float, optional
+        Gigabytes of memory to work with beside the data; by default one, and a quarter of the size of the data.
 
     Attributes
     ----------
@@ -94,6 +96,7 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         positive_class: Any = None,
         include: Features = (),
         exclude: Features = (),
+        memory_limit: float | None = None,
     ) -> None:
         self.k = k
         self.mu = mu
@@ -104,6 +107,7 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.positive_class = positive_class
         self.include = include
         self.exclude = exclude
+        self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Prove what can be proved before any search.
@@ -123,7 +127,7 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             The fitted screener.
         """
         problem = make_problem(self, X, y, sample_weight)
-        self.screening_: Screening = screen(problem)
+        self.screening_: Screening = screen(problem, memory_limit=self.memory_limit)
         self.positive_class_ = problem.positive_class
         self.included_ = self.screening_.included
         self.excluded_ = self.screening_.excluded

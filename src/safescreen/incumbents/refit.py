@@ -138,4 +138,8 @@ def with_users_features(problem: Problem, best: Incumbent) -> Incumbent:
     """
     if best.x.any() and (problem.mu == 0.0 or np.array_equal(best.support, problem.include)):
         return best
+    if problem.include.size == 0:  # without any feature nothing has to be fitted to know what is possible
+        _, loss = problem.loss.null_model(problem.y, problem.weights, problem.fit_intercept)
+        if best.objective < loss * (1.0 - 1e-9):
+            return best
     return min(best, polish(problem, problem.include, best.x, best.b), key=lambda model: model.objective)

@@ -52,7 +52,7 @@ _TINY = Subproblem(
 )
 """Two features and three samples, with the argument types of every search."""
 
-_NO_BOUNDS = (np.full(2, -np.inf), np.full(2, -np.inf))
+_NO_BOUNDS = (np.full(2, -np.inf), np.full(2, -np.inf), np.empty(0, np.int64))
 _NO_LOG = make_proof_log(0, 0, 2, 0, 1)
 _IDLE = make_exploration(_TINY, np.ones(2), make_open_nodes(8, 2, 2, 8), _NO_BOUNDS, make_shared(1.0), _NO_LOG)
 """An exploration that has nothing to explore: relaxations need none, but the one entry point takes one."""
@@ -71,6 +71,7 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
     if is_long(size, node.u.size):
         call(lambda: run(RELAX, exploration, workspace, start, target, _ORDERS), node)
     else:
+        node.progress["halted"] = False  # as a longer one may have been
         run(RELAX, exploration, workspace, start, target, _ORDERS)
     primal, value, kth_gain, next_gain, level, intercept = _results(node.progress.item())
     return Relaxed(primal, NodeBound(value, kth_gain, next_gain), level, intercept)

@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.arrays import AnyArray, BoolArray, FloatArray, Record, RecordArray, StatusArray
+from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray, Record, RecordArray, StatusArray
 from safescreen.kernels.columns import (
     add_column,
     add_columns,
     forget_dense,
+    forget_dense_soon,
     make_decided_dense,
     make_dense,
     only_reserved_slots_left,
@@ -87,6 +88,7 @@ class RootBounds(NamedTuple):
 
     if_in: FloatArray  # (features,)
     if_out: FloatArray  # (features,)
+    hopeless: IndexArray  # features with which nothing can be proved, because of rounding
     used: BoolArray  # (features,): whether one of these two has decided the feature in some node
 
 
@@ -131,11 +133,11 @@ def make_exploration(
     subproblem: Subproblem,
     hot: AnyArray,
     open_nodes: OpenNodes,
-    bounds: tuple[FloatArray, FloatArray],
+    bounds: tuple[FloatArray, FloatArray, IndexArray],
     shared: RecordArray,
     log: ProofLog,
 ) -> Exploration:
-    """A worker that has not begun; ``hot`` are the features to begin with, ``bounds`` those of the root."""
+    """A worker that has not begun; ``hot`` are the features to begin with, ``bounds`` see `RootBounds`."""
     features, samples = hot.size, subproblem.y.size
     return Exploration(
         subproblem=subproblem,
@@ -182,7 +184,7 @@ def run(
                 continue
         if now.cursor.proves_more and orders.screen_nodes:
             screen_node(subproblem, node, exploration.log, now)
-        branch(subproblem, node, exploration.open_nodes, now.cursor)
+        branch(subproblem, node, exploration.open_nodes, exploration.root, now.cursor)
 
 
 @inlined
@@ -207,10 +209,17 @@ def next_node(exploration: Exploration, gram: Gram, orders: Orders) -> int:
                 return outcome
         if is_time_up(cursor, exploration.shared[0].stop, orders) or lacks_room(nodes, log):
             return put_back(nodes, node, log, cursor)
+        if not make_decided_dense(exploration.subproblem.columns, node.status):  # opened again, it will find room
+            save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
+            cursor.at_hand = False
+            continue
         cursor.done += 1
-        if fits_budget(exploration.subproblem, node, cursor):
+        if first_hopeless(exploration.root, node, IN) >= 0:
+            close_unexplored(node, log, cursor, exploration.tally[0], cursor.bound)
+        elif fits_budget(exploration.subproblem, node, cursor):
             return OPENED
-        close_unexplored(node, log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
+        else:
+            close_unexplored(node, log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
 
 
 @compiled
@@ -228,12 +237,18 @@ def open_next(exploration: Exploration, gram: Gram, orders: Orders) -> int:
         close_unexplored(node, exploration.log, cursor, exploration.tally[0], nodes.bound[slot])
         release(nodes, slot)
         return CLOSED
-    recycle_slots(exploration.subproblem, node, gram)
+    recycled = recycle_slots(exploration.subproblem, node, gram)
     cursor.bound = load(exploration.subproblem, nodes, node, slot)
     if orders.screen_nodes and not screen_by_root(node, exploration.root, exploration.tally[0], cursor.cutoff):
         close_unexplored(node, exploration.log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
         return CLOSED
-    make_decided_dense(exploration.subproblem.columns, node.status)
+    if not make_decided_dense(exploration.subproblem.columns, node.status):
+        if recycled:  # more features are in than memory has room for
+            close_unexplored(node, exploration.log, cursor, exploration.tally[0], cursor.bound)
+        else:
+            forget_dense_soon(exploration.subproblem.columns)
+            save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
+        return CLOSED
     add_columns(exploration.subproblem.columns, node.x, node.progress[0].intercept, node.u)
     cursor.spent += node.status.size * 4 + node.u.size * nodes.length[slot]
     cursor.at_hand = True
@@ -249,15 +264,16 @@ def close_unexplored(node: Node, log: ProofLog, cursor: Record, tally: Record, b
 
 
 @compiled
-def recycle_slots(subproblem: Subproblem, node: Node, gram: Gram) -> None:
-    """Before a node is loaded: take back the dense slots of sparse columns when only reserved ones are left."""
+def recycle_slots(subproblem: Subproblem, node: Node, gram: Gram) -> bool:
+    """Before a node is loaded: take all dense slots back when only reserved ones are left; whether that was so."""
     if not only_reserved_slots_left(subproblem.columns, subproblem.k):
-        return
+        return False
     forget_dense(subproblem.columns)
     gram.size[0] = 0
     for j in range(node.hot.size):
         node.hot[j] = False
         gram.slot_of[j] = -1
+    return True
 
 
 @compiled
@@ -301,6 +317,20 @@ def put_back(nodes: OpenNodes, node: Node, log: ProofLog, cursor: Record) -> int
     if nodes.counts[0].vacant < 3:
         return NODES_FULL
     return LOG_FULL if is_full(log) else PAUSED
+
+
+@inlined
+def first_hopeless(root: RootBounds, node: Node, status: int) -> int:
+    """The first feature with which nothing can be proved that has this status in the node, -1 if there is none.
+
+    A node that has one of them in is closed with its bound, which no branching would raise; one that leaves them free
+    decides them first, or all else would be tried in vain.
+    """
+    for i in range(root.hopeless.size):
+        feature: int = root.hopeless[i]
+        if node.status[feature] == status:
+            return feature
+    return -1
 
 
 @compiled
@@ -508,9 +538,11 @@ def decide(subproblem: Subproblem, node: Node, j: int, choice: int) -> None:
 
 
 @compiled
-def branch(subproblem: Subproblem, node: Node, nodes: OpenNodes, cursor: Record) -> None:
+def branch(subproblem: Subproblem, node: Node, nodes: OpenNodes, root: RootBounds, cursor: Record) -> None:
     """Split on a feature: the likelier side is next if its bound is near the best, the other one waits."""
-    j = cursor.chosen
+    j = first_hopeless(root, node, FREE)
+    if j < 0:
+        j = cursor.chosen
     if j >= 0 and node.status[j] != FREE:
         j, _ = choose(node)
     if j < 0:  # everything was decided by screening: the node is its own only child

@@ -288,13 +288,15 @@ def evaluate_bound(
 ) -> None:
     """The bound of the dual point, completed by the cold features where it may decide the node; keep the best."""
     progress = node.progress[0]
-    correlate(subproblem.columns, node.features, progress.hot, point.alpha, node.c)
+    correlate(subproblem.columns, node.features, progress.hot, point.alpha, node.c, progress)
     covered = progress.hot
     bound = dual_bound(subproblem, node, covered, dual, progress.kappa)
     complete = progress.cold == 0
     if not complete and (at_last or progress.stalled or may_decide(progress, bound.value, target)):
         covered = progress.hot + progress.cold
         look_at_cold(subproblem, node, point.alpha)
+        if progress.halted:
+            return
         bound = dual_bound(subproblem, node, covered, dual, progress.kappa)
         complete = True
     progress.bound_here = bound.value
@@ -321,7 +323,9 @@ def look_at_cold(subproblem: Subproblem, node: Node, alpha: FloatArray) -> None:
     progress, columns = node.progress[0], subproblem.columns
     hot, cold = progress.hot, progress.cold
     entering = 2.0 * progress.level / subproblem.gamma
-    correlate(columns, node.cold, cold, alpha, node.c)
+    correlate(columns, node.cold, cold, alpha, node.c, progress)
+    if progress.halted:
+        return
     for i in range(hot):
         j = node.features[i]
         if node.x[j] == 0.0 and abs(node.c[j]) < COOLING_SHARE * entering and node.x.size > HOT_FEATURES:

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen.arrays import FloatArray, IndexArray, RecordArray, StatusArray
-from safescreen.kernels.columns import make_dense, reserved_slots
+from safescreen.kernels.columns import make_decided_dense, make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined, record_type
 from safescreen.kernels.node import Node
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
+from safescreen.tuning import SMALL_STORE
 
 COUNTS = record_type(
     [
@@ -93,17 +94,29 @@ def add_root(nodes: OpenNodes, status: StatusArray, x: FloatArray, start: tuple[
     counts["waiting"] = 1
 
 
+def bytes_per_node(features: int, width: int) -> int:
+    """Memory of an open node."""
+    return features // 4 + 8 * width + 64
+
+
 def enlarged(nodes: OpenNodes) -> OpenNodes:
-    """The same open nodes in twice the slots."""
+    """The same open nodes in twice the slots; once they take much memory, in as many as may ever be needed.
+
+    Two large sets would lie side by side else, while slots that are not used take none.
+    """
     old, counts = nodes.bound.size, nodes.counts[0]
-    new = make_open_nodes(2 * old, 4 * nodes.bits.shape[1], nodes.feature.shape[1], int(counts["most"]))
+    slots, features, width = 2 * old, 4 * nodes.bits.shape[1], nodes.feature.shape[1]
+    enough = int(counts["most"]) + 2 * features
+    if old * bytes_per_node(features, width) > SMALL_STORE and enough > old:
+        slots = enough
+    new = make_open_nodes(slots, features, width, int(counts["most"]))
     for name in PER_NODE:
         getattr(new, name)[:old] = getattr(nodes, name)
-    vacant = int(counts["vacant"])
+    vacant, added = int(counts["vacant"]), slots - old
     new.heap[:old] = nodes.heap
-    new.vacant[:old] = np.arange(2 * old - 1, old - 1, -1, dtype=np.int32)
-    new.vacant[old : old + vacant] = nodes.vacant[:vacant]
-    new.counts["vacant"], new.counts["waiting"] = vacant + old, counts["waiting"]
+    new.vacant[:added] = np.arange(slots - 1, old - 1, -1, dtype=np.int32)
+    new.vacant[added : added + vacant] = nodes.vacant[:vacant]
+    new.counts["vacant"], new.counts["waiting"] = vacant + added, counts["waiting"]
     return new
 
 
@@ -209,6 +222,7 @@ def load(subproblem: Subproblem, nodes: OpenNodes, node: Node, slot: int) -> flo
     unpack(nodes.bits[slot], node.status)
     for j in range(node.x.size):
         node.x[j] = 0.0
+    make_decided_dense(subproblem.columns, node.status)  # these first: without them the node is nothing
     reserved = reserved_slots(subproblem.columns, subproblem.k)
     for i in range(nodes.length[slot]):
         feature: int = np.int64(nodes.feature[slot, i])  # type: ignore[assignment]  # of the kind all features have

@@ -45,6 +45,14 @@ def check_gamma(gamma: Any) -> float:
     return _check_real("gamma", gamma, "a finite number > 0", lambda value: value > 0.0)
 
 
+def check_memory_limit(memory_limit: Any) -> float | None:
+    """Gigabytes of working memory, None for the default."""
+    if memory_limit is None:
+        return None
+    allowed = "None or a finite number of gigabytes > 0"
+    return _check_real("memory_limit", memory_limit, allowed, lambda value: value > 0.0)
+
+
 def _check_real(name: str, value: Any, allowed: str, accepts: Any) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise about(name, TypeError(f"{name} is {value!r} of type {type(value).__name__}, but must be {allowed}."))
@@ -70,7 +78,7 @@ def check_target(name: str, path: Any) -> None:
     if not isinstance(path, str | PathLike):
         raise about(name, TypeError(f"{name} is {path!r}, but must be None or the path of a file to write."))
     folder, file = os.path.split(path)
-    if not file or os.path.isdir(path) or not os.path.isdir(folder or os.curdir):
+    if not file or "\0" in os.fsdecode(path) or os.path.isdir(path) or not os.path.isdir(folder or os.curdir):
         raise about(name, ValueError(f"{name} is {str(path)!r}, but must name a file in a folder that exists."))
 
 

@@ -10,9 +10,11 @@ import numpy as np
 from safescreen import kernels
 from safescreen.arrays import FloatArray
 from safescreen.problem import Problem, check_problem
+from safescreen.problem.validation import check_memory_limit
 from safescreen.relaxation.big_m import solve_big_m
 from safescreen.relaxation.bounds import trivial_bound
 from safescreen.relaxation.perspective import solve_root
+from safescreen.working_memory import within
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,9 @@ class Relaxation:
         return relaxation_card(self)
 
 
-def relax(problem: Problem, *, formulation: str = "perspective", M: float = 1.0) -> Relaxation:
+def relax(
+    problem: Problem, *, formulation: str = "perspective", M: float = 1.0, memory_limit: float | None = None
+) -> Relaxation:
     """Solve a convex relaxation of the problem.
 
     Parameters
@@ -63,6 +67,9 @@ def relax(problem: Problem, *, formulation: str = "perspective", M: float = 1.0)
     M : float, default 1.0
         Bound on the (standardised) coefficients for ``"big-m"``, whose results hold for models within it only; not
         used otherwise.
+    memory_limit : float, optional
+        Gigabytes of memory to work with beside the data; by default one, and a quarter of the size of the data.
+        ``"big-m"`` holds all columns whatever it is.
 
     Returns
     -------
@@ -70,13 +77,15 @@ def relax(problem: Problem, *, formulation: str = "perspective", M: float = 1.0)
         Value, safe lower bound, coefficients, fractional choice and dual point.
     """
     check_problem(problem)
+    limit = check_memory_limit(memory_limit)
     if formulation not in ("perspective", "big-m"):
         raise ValueError(f"formulation is {formulation!r}, but must be 'perspective' or 'big-m'.")
     if formulation == "perspective":
         kernels.warm_up()
     start = perf_counter()
     if formulation == "perspective":
-        root = solve_root(problem)
+        with within(limit):
+            root = solve_root(problem)
         value, bound, x, b, dual = root.value, root.bound.value, root.x, root.b, root.bound.dual
         z = _fractional_choice(problem, x)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from safescreen.arrays import BoolArray, IndexArray
+from safescreen.arrays import IndexArray
 from safescreen.design import Columns
 from safescreen.kernels import Subproblem
 from safescreen.problem import Problem
@@ -13,9 +13,9 @@ def restricted(problem: Problem, indices: IndexArray) -> Subproblem:
     return _subproblem(problem, problem.design.dense_columns(indices))
 
 
-def restricted_for_search(problem: Problem, indices: IndexArray, needed: BoolArray) -> Subproblem:
-    """These columns, held as suits a long search; those ``needed`` are looked at from the start."""
-    return _subproblem(problem, problem.design.search_columns(indices, needed))
+def restricted_for_search(problem: Problem, indices: IndexArray, urgency: IndexArray, slots: int) -> Subproblem:
+    """These columns, held as suits a long search with so many dense ones; urgent ones are dense from the start."""
+    return _subproblem(problem, problem.design.search_columns(indices, urgency, slots))
 
 
 def _subproblem(problem: Problem, columns: Columns) -> Subproblem:

@@ -177,6 +177,7 @@ class Record:
         node_limit: int | None = None,
         screening: str = "nodes",
         n_threads: int = 1,
+        memory_limit: float | None = None,
         encoding: dict[str, Any] | None = None,
     ) -> Record:
         """What to keep of a solution and its estimates: all but the data, sample weights among them."""
@@ -192,6 +193,7 @@ class Record:
             "node_limit": node_limit,
             "screening": screening,
             "n_threads": n_threads,
+            "memory_limit": memory_limit,
             "verbose": 0,
             "warm_start": False,
         }

@@ -8,11 +8,13 @@ from time import perf_counter
 from safescreen import kernels
 from safescreen.incumbents import Incumbent, first_incumbent, improve, with_users_features
 from safescreen.problem import Problem, check_problem
+from safescreen.problem.validation import check_memory_limit
 from safescreen.relaxation import Root, solve_root, trivial_bound
 from safescreen.screening import Screening, record_of
+from safescreen.working_memory import within
 
 
-def screen(problem: Problem, *, upper_bound: float | None = None) -> Screening:
+def screen(problem: Problem, *, upper_bound: float | None = None, memory_limit: float | None = None) -> Screening:
     """Prove which features are in no, and which in every optimal model.
 
     Parameters
@@ -22,6 +24,9 @@ def screen(problem: Problem, *, upper_bound: float | None = None) -> Screening:
     upper_bound : float, optional
         The objective of a model you have, or any other proved upper bound on the optimum. By default the relaxation
         is rounded, refitted and improved by local search.
+    memory_limit : float, optional
+        Gigabytes of memory to work with beside the data; by default one, and a quarter of the size of the data. With
+        less, fewer columns are held at a time: it takes longer, and what is proved is as safe.
 
     Returns
     -------
@@ -36,11 +41,13 @@ def screen(problem: Problem, *, upper_bound: float | None = None) -> Screening:
     True
     """
     check_problem(problem)
+    limit = check_memory_limit(memory_limit)
     kernels.warm_up()
     start = perf_counter()
-    root = solve_root(problem)
-    lowest = max(trivial_bound(problem), root.bound.value)
-    upper = _checked(upper_bound, lowest) if upper_bound is not None else _default_upper(problem, root).objective
+    with within(limit):
+        root = solve_root(problem)
+        lowest = max(trivial_bound(problem), root.bound.value)
+        upper = _checked(upper_bound, lowest) if upper_bound is not None else _default_upper(problem, root).objective
     return record_of(problem, root.bound, upper, perf_counter() - start)
 
 

@@ -20,7 +20,8 @@ from safescreen.search.solution import Moment, Solution, TracePoint, relative_ga
 from safescreen.search.watch import Watch
 from safescreen.search.workers import Worker, Workers, make_workers
 from safescreen.status import Status
-from safescreen.tuning import ALLOWANCE, FEW_NODES, SMALL_BLOCK
+from safescreen.tuning import ALLOWANCE, FEW_NODES, LOCAL_PART, SMALL_BLOCK
+from safescreen.working_memory import sharing
 
 _NO_LIMIT = 2**62
 
@@ -84,7 +85,7 @@ class Search:
         except ExpiredError:  # while columns were gathered
             self.screened = np.empty(0, np.int64)
             return self.watch.limit(self.nodes) or Status.INTERRUPTED
-        with ThreadPoolExecutor(self.settings.n_threads) as pool:
+        with ThreadPoolExecutor(self.settings.n_threads) as pool, sharing(LOCAL_PART):
             while self.open_nodes > 0:
                 self._explore(workers, pool)
                 self._update(workers)

@@ -51,13 +51,14 @@ class Explorer:
         self,
         subproblem: Subproblem,
         beginning: Beginning,
-        bounds: tuple[FloatArray, FloatArray],
+        bounds: tuple[FloatArray, FloatArray, IndexArray],
         shared: RecordArray,
         log: ProofLog,
     ) -> None:
         features = beginning.hot.size
         self._arrays = make_exploration(subproblem, beginning.hot, _NO_NODES, bounds, shared, log)
         self._workspace = make_workspace(features, beginning.weights, beginning.capacity)
+        self._passes_over_matrix = subproblem.columns.are_in_place
         self.log = log
 
     def explore(self, open_nodes: OpenNodes, upper: float, orders: Orders) -> Report:
@@ -102,7 +103,7 @@ class Explorer:
     @property
     def is_long(self) -> bool:
         """Whether even one node may take long."""
-        return is_long(self._workspace.quadratic.x.size, self._arrays.node.u.size)
+        return self._passes_over_matrix or is_long(self._workspace.quadratic.x.size, self._arrays.node.u.size)
 
     def decided_by_root(self) -> IndexArray:
         """What the root's dual point has decided in some node, as ±(position + 1)."""

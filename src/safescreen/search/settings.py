@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from safescreen.problem.validation import about
+from safescreen.problem.validation import about, check_memory_limit
 
 MOST_THREADS = 256
 """Each thread has memory of its own; nobody has so many cores, but a slip of the finger has."""
@@ -26,6 +26,7 @@ class Settings:
     node_limit: int | None = None
     screening: str = "nodes"
     n_threads: int = 1
+    memory_limit: float | None = None
 
     def checked(self) -> Settings:
         """The same settings, if they make sense, as Python's own numbers: kernels are compiled for no others."""
@@ -49,12 +50,13 @@ class Settings:
             too_many = _is_count(self.n_threads) and self.n_threads > MOST_THREADS
             allowed = f"at most {MOST_THREADS}" if too_many else "an integer >= 1"
             raise about("n_threads", ValueError(f"n_threads is {self.n_threads!r}, but must be {allowed}."))
-        return replace(
-            self,
+        return Settings(
             rel_gap=float(self.rel_gap),
             time_limit=None if self.time_limit is None else _seconds(self.time_limit),
             node_limit=None if self.node_limit is None else min(int(self.node_limit), MOST_NODES),
+            screening=self.screening,
             n_threads=int(self.n_threads),
+            memory_limit=check_memory_limit(self.memory_limit),
         )
 
 

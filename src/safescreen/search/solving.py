@@ -26,6 +26,7 @@ from safescreen.search.proof_writer import ProofNotWrittenWarning, ProofWriter
 from safescreen.search.settings import Settings
 from safescreen.search.solution import Solution, relative_gap
 from safescreen.search.watch import Callback, Watch
+from safescreen.working_memory import within
 
 LARGEST_START = 1e6
 """Coefficients of standardised features beyond that are nothing to start from: the loss is flat there."""
@@ -39,6 +40,7 @@ def solve(
     node_limit: int | None = None,
     screening: str = "nodes",
     n_threads: int = 1,
+    memory_limit: float | None = None,
     warm_start: Any = None,
     progress: bool = False,
     proof: str | PathLike[str] | None = None,
@@ -60,6 +62,9 @@ def solve(
         Screen at the root and in every node, at the root only (the paper's method), or not at all.
     n_threads : int, default 1
         Threads that explore the tree. One thread takes the same path every time.
+    memory_limit : float, optional
+        Gigabytes of memory to work with beside the data; by default one, and a quarter of the size of the data. With
+        less, fewer columns and open nodes are held at a time: it takes longer, and the answer is as safe.
     warm_start : Solution or array of shape (n_features,), optional
         A model whose support is tried first.
     progress : bool, default False
@@ -88,13 +93,13 @@ def solve(
     >>> ss.solve(ss.Problem(X, y, k=3)).status
     'optimal'
     """
-    settings = Settings(rel_gap, time_limit, node_limit, screening, n_threads).checked()
+    settings = Settings(rel_gap, time_limit, node_limit, screening, n_threads, memory_limit).checked()
     check_problem(problem)
     start = _checked_start(problem, warm_start)
     kernels.warm_up()
     with Interrupts() as interrupts, Progress(progress) as display, _proof(proof, problem, interrupts) as writer:
         watch = Watch(settings, interrupts, display, callback)
-        with expiring(watch.expired):
+        with expiring(watch.expired), within(settings.memory_limit):
             root = solve_root(problem, max(1e-10, 1e-3 * settings.rel_gap))
             incumbent = first_incumbent(problem, root, watch.expired)
             proposed = None if start is None else _proposed(problem, start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,16 +25,18 @@ from safescreen.relaxation import Fixings, Root, restricted_for_search
 from safescreen.screening import flipped
 from safescreen.search.explorer import Beginning, Explorer
 from safescreen.search.proof_writer import ProofWriter
+from safescreen.search.room import Extent, Room, shared_out
 from safescreen.tuning import (
+    HOPELESS_COST,
     HOT_FEATURES,
     LEAST_CAPACITY,
     LEAST_WARM_START,
     LOGGED_ENTRIES,
     LOGGED_NODES,
     NODE_SLOTS,
-    OPEN_BYTES,
     WARMING_SHARE,
 )
+from safescreen.working_memory import allowed
 
 
 @dataclass
@@ -141,26 +144,23 @@ class Workers:
 def make_workers(
     problem: Problem, root: Root, fixings: Fixings, upper: float, count: int, proof: ProofWriter | None
 ) -> Workers:
-    """Workers over the columns that are not excluded; the first one holds the root node."""
+    """At most ``count`` workers over the columns that are not excluded; the first one holds the root node."""
     columns = np.flatnonzero(~fixings.excluded)
     shared = make_shared(upper)
-    bounds = _root_bounds(problem, root, columns)
-    nonzero = int(np.count_nonzero(root.x))
-    capacity = min(
-        columns.size, max(LEAST_CAPACITY, 2 * nonzero, nonzero + problem.k if problem.k < columns.size else 0)
-    )
-    width = min(columns.size, max(LEAST_WARM_START, nonzero + nonzero // 2))
+    bounds = *_root_bounds(problem, root, columns), _hopeless(problem, columns, upper)
+    width = min(columns.size, max(LEAST_WARM_START, 3 * int(np.count_nonzero(root.x)) // 2))
+    room = _room(problem, root, columns.size, count, width)
     hot = _hot(problem, root, columns)
-    beginning = Beginning(hot, _curvature(problem, root), capacity)
-    needed = (root.x[columns] != 0.0) | problem.included[columns] | hot
-    subproblem = restricted_for_search(problem, columns, needed)
+    subproblem = restricted_for_search(problem, columns, _urgency(problem, root, columns, hot), room.slots)
+    hot &= subproblem.columns.are_held
+    beginning = Beginning(hot, _curvature(problem, root), room.capacity)
     each = []
-    for number in range(count):
-        if number > 0 and not subproblem.columns.may_be_shared:
-            subproblem = restricted_for_search(problem, columns, needed)
-        explorer = Explorer(subproblem, beginning, bounds, shared, _log(columns.size, number, count, proof))
-        most = most_open(columns.size, width, count)
-        each.append(Worker(explorer, make_open_nodes(NODE_SLOTS, columns.size, width, most), columns, proof))
+    for number in range(room.workers):
+        if number > 0:
+            subproblem = subproblem._replace(columns=subproblem.columns.for_another_worker())
+        explorer = Explorer(subproblem, beginning, bounds, shared, _log(columns.size, number, room.workers, proof))
+        open_nodes = make_open_nodes(NODE_SLOTS, columns.size, width, room.most_open)
+        each.append(Worker(explorer, open_nodes, columns, proof))
     status = np.where(fixings.included[columns], IN, 0).astype(np.int8)
     add_root(each[0].open_nodes, status, root.x[columns], (root.bound.value, root.level, root.b))
     return Workers(each, shared)
@@ -172,6 +172,17 @@ def _root_bounds(problem: Problem, root: Root, columns: IndexArray) -> tuple[Flo
     return np.where(chosen, -np.inf, raised)[columns], np.where(chosen, raised, -np.inf)[columns]
 
 
+def _hopeless(problem: Problem, columns: IndexArray, upper: float) -> IndexArray:
+    """Positions of columns with which nothing can be proved: rounding costs a bound more than it could be worth.
+
+    That is so wherever a dual point is as large as it must be for a bound of some use. What is done about it is safe
+    for any columns.
+    """
+    size = 0.5 * math.sqrt(problem.weights @ problem.weights)
+    largest = math.sqrt(4.0 * HOPELESS_COST * upper / problem.gamma) / size
+    return np.flatnonzero(~(problem.design.error[columns] <= largest))
+
+
 def _log(features: int, number: int, count: int, proof: ProofWriter | None) -> ProofLog:
     """A worker's log: empty for good where no proof is written; its numbers are its own."""
     if proof is None:
@@ -179,9 +190,19 @@ def _log(features: int, number: int, count: int, proof: ProofWriter | None) -> P
     return make_proof_log(LOGGED_NODES, max(LOGGED_ENTRIES, 4 * features), features, number, count)
 
 
-def most_open(features: int, width: int, workers: int) -> int:
-    """Open nodes a worker may gather before it goes on with the latest instead of the best."""
-    return OPEN_BYTES // workers // (features // 4 + 8 * width + 64)
+def _room(problem: Problem, root: Root, features: int, workers: int, width: int) -> Room:
+    """How much of the tree is held."""
+    nonzero = int(np.count_nonzero(root.x))
+    budget = problem.k if problem.k < features else 0
+    capacity = min(features, max(LEAST_CAPACITY, 2 * nonzero, nonzero + budget if budget else 0))
+    least = min(features, budget or nonzero)
+    extent = Extent(problem.n_samples, features, workers, capacity, least, width)
+    return shared_out(extent, allowed(problem.design.nbytes))
+
+
+def _urgency(problem: Problem, root: Root, columns: IndexArray, hot: BoolArray) -> IndexArray:
+    """How much the first nodes need each column: those that the user includes, the root's, and hot ones."""
+    return np.asarray(4 * problem.included[columns] + 2 * (root.x[columns] != 0.0) + hot)
 
 
 def _hot(problem: Problem, root: Root, columns: IndexArray) -> BoolArray:

@@ -14,7 +14,7 @@ from safescreen.tables.arrow import read_arrow
 from safescreen.tables.encoding import Encoding, Input, Reading
 from safescreen.tables.excel import read_excel
 from safescreen.tables.layout import Form, find_layout
-from safescreen.tables.preparing import Prepared, prepare, prepare_test, target_labels
+from safescreen.tables.preparing import Prepared, check_classes, prepare, prepare_test, target_labels
 from safescreen.tables.source import Source, kind_of
 from safescreen.tables.svmlight import read_svmlight
 from safescreen.tables.table import Table, default_names
@@ -26,6 +26,7 @@ __all__ = [
     "Prepared",
     "Reading",
     "Table",
+    "check_classes",
     "column_names",
     "default_names",
     "prepare",

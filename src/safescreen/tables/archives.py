@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from safescreen.sparsity import check_parts
+from safescreen.tables.room import check_room
 from safescreen.tables.source import Source
 from safescreen.tables.table import Table, default_names, most_columns
 
@@ -23,6 +24,7 @@ def read_archive(source: Source) -> Table:
     with source.open() as stream:
         try:
             with np.load(stream, allow_pickle=False) as archive:
+                check_room(source.name, "takes", sum(part.file_size for part in archive.zip.infolist()))
                 _check_texts(archive)
                 arrays = {name: np.asarray(archive[name]) for name in archive.files}
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, ValueError) as error:

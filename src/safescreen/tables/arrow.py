@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from safescreen.tables.fields import kept_columns, sorted_out
+from safescreen.tables.room import check_room
 from safescreen.tables.source import Source
 from safescreen.tables.table import Table, spread
 
+_BYTES_OF_NUMBER = 16  # twice, on the way to the matrix
+_BYTES_OF_TEXT = 64
 _INDEX_COLUMN = re.compile(r"__index_level_\d+__")  # what pandas calls the index it stores
 
 
@@ -29,10 +32,10 @@ def read_arrow(source: Source, kind: str, labels: Collection[str] = (), decimal:
         if kind == "parquet":
             import pyarrow.parquet as pq
 
+            _check_room(source, pq.read_schema(content), pq.read_metadata(content).num_rows)
             table = pq.read_table(content, use_threads=False)  # threads may keep all columns of a wide file at once
         else:
-            reader = pa.ipc.open_file if source.head.startswith(b"ARROW1") else pa.ipc.open_stream
-            table = reader(content).read_all()
+            table = _read_batches(source, content)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         reason = " ".join(str(error).split()).partition(". ")[0].rstrip(".")
         raise ValueError(f"{source.name} is truncated or damaged ({reason}).") from None
@@ -43,7 +46,31 @@ def read_arrow(source: Source, kind: str, labels: Collection[str] = (), decimal:
     matrix = spread(numbers.to_numpy(np.float64, copy=True), textual)
     kept = kept_columns(labels, table.column_names, table.num_columns)
     texts = sorted_out(matrix, {j: table.column(j).to_pylist() for j in textual}, kept, decimal)
-    return Table(source.name, table.column_names, True, matrix, texts)
+    return Table(source.name, table.column_names, True, matrix, texts, decimal=decimal)
+
+
+def _read_batches(source: Source, content: Any) -> Any:
+    """An Arrow file batch by batch, since only those that have been read say how many rows they have."""
+    import pyarrow as pa
+
+    if source.head.startswith(b"ARROW1"):
+        file = pa.ipc.open_file(content)
+        schema, batches = file.schema, map(file.get_batch, range(file.num_record_batches))
+    else:
+        stream = pa.ipc.open_stream(content)
+        schema, batches = stream.schema, iter(stream)
+    read, rows = [], 0
+    for batch in batches:
+        read.append(batch)
+        rows += batch.num_rows
+        _check_room(source, schema, rows)
+    return pa.Table.from_batches(read, schema)
+
+
+def _check_room(source: Source, schema: Any, n_rows: int) -> None:
+    """Repeated values take next to nothing in such files."""
+    bytes_of_row = sum(_BYTES_OF_NUMBER if _is_numeric(column.type) else _BYTES_OF_TEXT for column in schema)
+    check_room(source.name, f"has {n_rows:,} rows of {len(schema):,} columns, which take", n_rows * bytes_of_row)
 
 
 def _is_numeric(kind: Any) -> bool:

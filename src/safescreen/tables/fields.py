@@ -27,7 +27,7 @@ def sorted_out(
     """The columns that are text; what turns out to be numbers goes into the matrix."""
     texts: dict[int, Texts] = {}
     for j, column in columns.items():
-        fields = [_field(value) for value in column]
+        fields = [_field(value, "." if j in kept else decimal) for value in column]
         values = None if j in kept else _numbers(fields, decimal)
         if values is None:
             texts[j] = np.array(fields, dtype=object)
@@ -36,11 +36,13 @@ def sorted_out(
     return texts
 
 
-def named_table(source: str, names: Sequence[str] | None, matrix: FloatArray, texts: dict[int, Texts]) -> Table:
+def named_table(
+    source: str, names: Sequence[str] | None, matrix: FloatArray, texts: dict[int, Texts], decimal: str
+) -> Table:
     """The table with the names of the file, without the columns that have none and are no feature anybody means."""
     n_columns = matrix.shape[1]
     if names is None:
-        return Table(source, default_names(n_columns), False, matrix, texts)
+        return Table(source, default_names(n_columns), False, matrix, texts, decimal=decimal)
     unnamed = [j for j, name in enumerate(names) if not name]
     fillers = {j for j in unnamed if j not in texts and np.isnan(matrix[:, j]).all()}
     notes: tuple[str, ...] = ()
@@ -54,14 +56,19 @@ def named_table(source: str, names: Sequence[str] | None, matrix: FloatArray, te
         texts = {place: texts[j] for place, j in enumerate(used) if j in texts}
         matrix = matrix[:, used]
     called = [names[j] or f"x{j}" for j in used]
-    return Table(source, called, True, matrix, texts, notes=notes, row_names=row_names)
+    return Table(source, called, True, matrix, texts, notes=notes, row_names=row_names, decimal=decimal)
 
 
-def _field(value: Any) -> str | None:
-    """What stands in the file without white space around it, None if that means a missing value."""
+def _field(value: Any, decimal: str) -> str | None:
+    """What stands in the file without white space around it, None if that means a missing value.
+
+    What is a number already, as in a workbook, is written as the numbers among the texts are.
+    """
     if isinstance(value, datetime) and value.time() == time():
         value = value.date()  # as it would stand in a text file
     field = "" if value is None or value != value else str(value).strip()
+    if isinstance(value, float):
+        field = field.replace(".", decimal)
     return None if field in MISSING else field
 
 

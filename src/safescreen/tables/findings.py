@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import reprlib
 import shlex
@@ -13,7 +14,7 @@ from scipy import sparse
 
 from safescreen.arrays import AnyArray, FloatArray
 from safescreen.tables.encoding import Reading
-from safescreen.tables.layout import parsed_number
+from safescreen.tables.layout import THOUSANDS, parsed_number
 from safescreen.tables.table import Table, columns_with, missing, quoted_columns
 from safescreen.text import count
 
@@ -75,8 +76,9 @@ def _error(table: Table, used: Sequence[int], findings: Sequence[_Finding]) -> U
     exclude = [j for finding in findings for j in finding.exclude]
     words = list(dict.fromkeys(word for finding in findings for word in finding.words))
     names = [table.names[j] if table.named else str(j) for j in exclude]
-    plain = ",".join(name for name in names if "," not in name)
-    words += [word for name in (plain, *(n for n in names if "," in n)) if name for word in ("--exclude", name)]
+    odd = [name for name in names if "," in name or name != name.strip()]  # which only stand alone
+    plain = ",".join(name for name in names if name not in odd)
+    words += [word for name in (plain, *odd) if name for word in ("--exclude", name)]
     said = "; ".join(finding.what for finding in findings)
     if set(used) <= set(exclude):
         return UnusableError(f"{table.source} has {said}: no column is left that could be a feature.")
@@ -92,7 +94,9 @@ def _kind(table: Table, j: int) -> str:
         return "nothing"
     if all(_DATE.fullmatch(value) for value in different):
         return "dates"
-    numeric = {value for value in different if parsed_number(value) is not None or _with_comma(value)}
+    numeric = {
+        value for value in different if parsed_number(value, table.decimal) is not None or _otherwise(table, value)
+    }
     if sum(value in numeric for value in present) >= _MOSTLY * len(present):
         return "numbers" if len(different) > 2 else "categories"
     if len(different) == table.n_rows > _MANY and not all(_QUANTITY.fullmatch(value) for value in different):
@@ -104,8 +108,10 @@ def _present(table: Table, j: int) -> list[str]:
     return [value for value in table.texts[j].tolist() if value is not None]
 
 
-def _with_comma(value: str) -> bool:
-    return parsed_number(value) is None and parsed_number(value, ",") is not None
+def _otherwise(table: Table, value: str) -> bool:
+    """Whether a text is a number with the other decimal point only."""
+    other = "." if table.decimal == "," else ","
+    return parsed_number(value, table.decimal) is None and parsed_number(value, other) is not None
 
 
 def _about_texts(table: Table, reading: Reading, kinds: dict[int, str]) -> list[_Finding]:
@@ -119,8 +125,10 @@ def _about_texts(table: Table, reading: Reading, kinds: dict[int, str]) -> list[
     for j in by_kind.get("numbers", []):
         coded = different[j] <= min(_MANY, table.n_rows // 2)
         categories = "take all as categories with --one-hot, " if coded else ""
-        commas = "read decimal commas with --decimal ',', " if any(map(_with_comma, _present(table, j))) else ""
-        advice = f"correct them, {commas}{categories}or leave the column out with --exclude {table.names[j]!r}"
+        other = "points with --decimal ." if table.decimal == "," else "commas with --decimal ','"
+        swapped = [value for value in _present(table, j) if _otherwise(table, value)]
+        points = f"read decimal {other}, " if any(not THOUSANDS.fullmatch(value) for value in swapped) else ""
+        advice = f"correct them, {points}{categories}or leave the column out with --exclude {table.names[j]!r}"
         findings.append(_Finding(_mistakes(table, j), advice, *(((), ["--one-hot"]) if coded else ([j],))))
     if dates := by_kind.get("dates"):
         advice = f"turn them into numbers, or leave them out with --exclude {_joined(table, dates)}"
@@ -138,7 +146,7 @@ def _about_texts(table: Table, reading: Reading, kinds: dict[int, str]) -> list[
 def _mistakes(table: Table, j: int) -> str:
     """The texts in a column of numbers, with their lines."""
     values = table.texts[j].tolist()
-    wrong = [i for i, value in enumerate(values) if value is not None and parsed_number(value) is None]
+    wrong = [i for i, value in enumerate(values) if value is not None and parsed_number(value, table.decimal) is None]
     places = table.places(wrong[:_SHOWN])
     shown = [f"{reprlib.repr(values[i])} in {place}" for i, place in zip(wrong, places, strict=False)]
     more = ", ..." if len(wrong) > _SHOWN else ""
@@ -184,7 +192,7 @@ def _useless(table: Table, numeric: Sequence[int]) -> list[_Finding]:
     constant, copied = [], []
     for j in numeric:
         column = np.asarray(table.matrix[:, j], dtype=np.float64)
-        content = column.tobytes()
+        content = hashlib.sha256(column.tobytes()).digest()  # the columns themselves would be the table again
         if (column == column[0]).all():
             constant.append(j)
         elif content in seen:

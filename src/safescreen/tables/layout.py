@@ -20,11 +20,13 @@ MISSING = frozenset(("", "?", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NAN", 
 BLANKS = " "
 """The delimiter that is any white space."""
 
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+"""A number whose commas may separate thousands."""
+
 _DELIMITERS = "\t;,"
 _CALLED = {"tab": "\t", "\\t": "\t", "space": BLANKS, "comma": ",", "semicolon": ";"}
 _SAMPLE_ROWS = 20
 _LONGEST_FIELD = 10_000_000
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 Rows = list[tuple[int, list[str]]]  # with the numbers of their last lines
@@ -216,7 +218,7 @@ def _find_decimal(delimiter: str, rows: Sequence[Sequence[str]]) -> str:
     width = len(fields[-1])
     for j in range(width):
         column = {row[j] for row in fields[len(fields) > 1 :] if len(row) == width} - MISSING
-        if any("," in field and not _THOUSANDS.fullmatch(field) for field in column) and _all_numbers(column, ","):
+        if any("," in field and not THOUSANDS.fullmatch(field) for field in column) and _all_numbers(column, ","):
             return ","
     return "."
 

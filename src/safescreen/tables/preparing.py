@@ -76,6 +76,8 @@ def prepare(table: Table, reading: Reading) -> Prepared:
     """
     labels, target = _find_labels(table, reading)
     weights, weight = _find_weights(table, reading, target)
+    called = (reading.target or LABELS) if target is None else table.names[target]
+    check_classes(table, called, _settled(labels[~missing(labels)]), reading)
     asides = tuple(place for place in (target, weight) if place is not None)
     excluded, unwanted = _find_excluded(table, reading, asides)
     used = [j for j in range(table.n_columns) if j not in excluded and j not in asides]
@@ -111,6 +113,23 @@ def prepare(table: Table, reading: Reading) -> Prepared:
         raise ValueError(f"{table.source} has two columns that --one-hot would give the same name: rename one of them.")
     data = _without_gaps(table, encoding, labels, weights)
     return replace(data, notes=(*data.notes, *_note_of_ids(table, ids)))
+
+
+def check_classes(table: Table, target: str, labels: AnyArray, reading: Reading) -> None:
+    """Refuse a target that is not binary, in the words of someone who looks at a file."""
+    classes = np.unique(labels)
+    about = f"The target {target!r} of {table.source}"
+    if classes.size < 2:
+        only = f"only one class, {classes[0]}" if classes.size else "no labels"
+        raise ValueError(f"{about} has {only}, but two are needed.")
+    if reading.positive is not None:
+        _label_called(reading.positive, classes.tolist())
+    elif classes.size > 2 and reading.weights is None:  # weights may leave two
+        shown = ", ".join(str(label) for label in classes[:5]) + (", ..." if classes.size > 5 else "")
+        raise ValueError(
+            f"{about} has {classes.size:,} classes ({shown}), but exactly two are needed: name the one to tell from "
+            "the rest with --positive."
+        )
 
 
 def prepare_test(table: Table, encoding: Encoding) -> tuple[Any, AnyArray]:

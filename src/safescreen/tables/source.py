@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from safescreen.files import check_readable
+from safescreen.tables.room import CHUNK, Watch, available_memory, bounded, check_unpacked, read_endless
 from safescreen.text import listed
 
 STANDARD_INPUT = "-"
@@ -33,6 +34,7 @@ _NO_TABLES: dict[str, tuple[bytes, ...]] = {
     "an old Excel workbook: save it as CSV": (b"\xd0\xcf\x11\xe0",),
     "JSON: save it as CSV": (b"{", b"["),
     "a web page or XML: save it as CSV": (b"<!doctype", b"<html", b"<?xml"),
+    "a PDF: save the table as CSV": (b"%pdf",),
     "an ARFF file: save it as CSV": (b"@relation", b"%"),
 }
 _WORKBOOK = "[Content_Types].xml"
@@ -40,6 +42,7 @@ _SVMLIGHT_SUFFIXES = (".svm", ".svmlight", ".libsvm")
 _SVMLIGHT_LINE = re.compile(r"\s*[-+\w.]+(\s+qid:\d+)?(\s+\d+:[^\s,;]+)+\s*(#.*)?$")
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile)
 _HEAD = 65536
+_LONGEST_LINE = 1 << 30  # bytes, of which the most columns that are believed in need less
 
 
 class Source:
@@ -50,11 +53,12 @@ class Source:
         self.name = "standard input" if path == STANDARD_INPUT else path
         self._content: bytes | None = None
         if path == STANDARD_INPUT:
-            self._content = sys.stdin.buffer.read()
+            self._content = read_endless(self.name, sys.stdin.buffer)
         else:
             check_readable(Path(path))
             if not Path(path).is_file():  # a pipe gives its content only once
-                self._content = Path(path).read_bytes()
+                with Path(path).open("rb") as pipe:
+                    self._content = read_endless(self.name, pipe)
 
     @property
     def suffix(self) -> str:
@@ -79,14 +83,23 @@ class Source:
             try:
                 if member is not None:
                     with zipfile.ZipFile(raw) as archive, archive.open(member) as stream:
+                        check_unpacked(self.name, archive.getinfo(member).file_size, available_memory())
                         yield cast(BinaryIO, stream)
                 elif opener is None:
                     yield raw
                 else:
                     with opener.open(raw, "rb") as stream:
-                        yield cast(BinaryIO, stream)
+                        yield bounded(stream, Watch(lambda available: self._check_unpacked(opener, available)))
             except _DAMAGED as error:
                 raise ValueError(f"{self.name} is truncated or damaged: it cannot be decompressed ({error}).") from None
+
+    def _check_unpacked(self, opener: Any, available: int) -> None:
+        """See how far the content expands, without keeping it."""
+        size = 0
+        with self._raw() as raw, opener.open(raw, "rb") as stream:
+            while piece := stream.read(CHUNK):
+                size += len(piece)
+                check_unpacked(self.name, size, available)
 
     def _raw(self) -> BinaryIO:
         return Path(self.path).open("rb") if self._content is None else io.BytesIO(self._content)
@@ -132,13 +145,26 @@ def kind_of(source: Source, encoding: str | None = None) -> str:
         return kind
     if head.startswith(_ZIP):
         with source.open() as stream:
-            return "excel" if _WORKBOOK in _members(stream) else "npz"
+            return "excel" if _WORKBOOK in _members(stream) or source.suffix == ".xlsx" else "npz"
     other = _other_kind(source, encoding)
     if other:
         raise ValueError(f"{source.name} is {other}; {FORMATS} can be read.")
+    _check_first_line(source)
     lines = head.decode("utf-8", errors="replace").splitlines()
     first = next((line for line in lines if line.strip() and not line.lstrip().startswith("#")), "")
     return "svmlight" if source.suffix in _SVMLIGHT_SUFFIXES or _SVMLIGHT_LINE.match(first) else "text"
+
+
+def _check_first_line(source: Source) -> None:
+    """Refuse text whose first line does not end: whoever looks at lines would have it all in memory."""
+    read = 0
+    with source.open() as stream:
+        while piece := stream.read(_HEAD):
+            read += len(piece)
+            if b"\n" in piece or b"\r" in piece:
+                return
+            if read > _LONGEST_LINE:
+                raise ValueError(f"{source.name} is no table: its first line does not end in {read:,} bytes.")
 
 
 def _other_kind(source: Source, encoding: str | None) -> str:

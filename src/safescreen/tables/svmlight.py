@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import BinaryIO
 
 from safescreen.tables.layout import parsed_number
+from safescreen.tables.room import CHUNK, Watch, bounded, check_room
 from safescreen.tables.source import Source
 from safescreen.tables.table import LABELS, MOST_COLUMNS, Table, default_names, most_columns, whole
+
+_BYTES_OF_ENTRY = 16  # or of a label and the end of its row
 
 
 def read_svmlight(source: Source, first_index: int | None = None) -> Table:
@@ -15,8 +19,8 @@ def read_svmlight(source: Source, first_index: int | None = None) -> Table:
     from sklearn.datasets import load_svmlight_file
 
     try:
-        with source.open() as stream:
-            entries, labels = load_svmlight_file(stream, zero_based=True)
+        with source.open() as stream, _watched(source, stream) as lines:
+            entries, labels = load_svmlight_file(lines, zero_based=True)
     except (OverflowError, ValueError) as error:
         raise _wrong_line(source, str(error)) from None
     if labels.size == 0:
@@ -36,6 +40,23 @@ def read_svmlight(source: Source, first_index: int | None = None) -> Table:
     matrix = sparse.csr_array(shifted, shape=(labels.size, width))
     names = default_names(width, first_index)
     return Table(source.name, names, False, matrix, arrays={LABELS: whole(labels)}, first_index=first_index)
+
+
+def _watched(source: Source, stream: BinaryIO) -> BinaryIO:
+    """The lines, unless there are more entries than memory for them."""
+
+    def check_whole(available: int) -> None:
+        weight = 0
+        with source.open() as content:
+            while piece := content.read(CHUNK):
+                weight += _weight(piece)
+                check_room(source.name, "takes", weight, available)
+
+    return bounded(stream, Watch(check_whole), _weight)
+
+
+def _weight(piece: bytes) -> int:
+    return _BYTES_OF_ENTRY * (piece.count(b":") + piece.count(b"\n"))
 
 
 def _wrong_line(source: Source, reason: str) -> ValueError:

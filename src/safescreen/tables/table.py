@@ -43,6 +43,7 @@ class Table:
     first_index: int | None = None  # of a format that numbers its columns, so that a file need not reach the last one
     notes: tuple[str, ...] = ()  # what a user should know about the reading
     row_names: Texts | None = None  # a first column without a name
+    decimal: str = "."  # the decimal point of numbers in texts
     places: Callable[[Sequence[int]], list[str]] = lambda rows: [f"row {i + 1:,}" for i in rows]  # where rows stand
 
     def __post_init__(self) -> None:
@@ -82,7 +83,7 @@ class Table:
                 f"{option} is {wanted}, but {self.source} has {count(self.n_columns, 'column')}: indices from 0 to "
                 f"{self.n_columns - 1} are allowed, and negative ones count from the end."
             )
-        if self.named:
+        if self.named or self._is_row(wanted):
             absent = f"such column: {self._hint(wanted)}"
         else:
             absent = f"column names: give an index from 0 to {self.n_columns - 1}, or -1 for the last column."
@@ -90,10 +91,14 @@ class Table:
 
     def _hint(self, wanted: str) -> str:
         """What may be meant by a column that is not there; perhaps a row, if samples are columns."""
-        rows = self.texts.get(0) if self.row_names is None else self.row_names
-        if rows is not None and wanted in rows.tolist():
+        if self._is_row(wanted):
             return f"is the file transposed, with a row {wanted!r} where each row has to be a sample?"
         return suggestion(wanted, self.names)
+
+    def _is_row(self, wanted: str) -> bool:
+        """Whether a row begins with what should be the name of a column."""
+        rows = self.texts.get(0) if self.row_names is None else self.row_names
+        return rows is not None and wanted in rows.tolist()
 
     def example(self, places: Sequence[int]) -> str:
         """Columns of text, with an instance."""
@@ -104,7 +109,7 @@ class Table:
         """The first text of a column that is not a number, and where it stands."""
         texts = self.texts[place].tolist()
         present = [i for i, text in enumerate(texts) if text is not None]
-        first = next((i for i in present if parsed_number(texts[i]) is None), next(iter(present), None))
+        first = next((i for i in present if parsed_number(texts[i], self.decimal) is None), next(iter(present), None))
         return "" if first is None else f" (such as {reprlib.repr(texts[first])} in {self.places([first])[0]})"
 
 

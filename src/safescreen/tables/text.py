@@ -25,10 +25,13 @@ from safescreen.tables.layout import (
     refuse_ragged,
     text_lines,
 )
+from safescreen.tables.room import CHUNK, Watch, WeighedText, available_memory, check_room
 from safescreen.tables.source import Source
 from safescreen.tables.table import Table, Texts, spread
 
 _WINDOWS = "cp1252"
+_BYTES_OF_FIELD = 16  # its place in the text and its number, or its number twice
+_BYTES_OF_TEXT = 64  # of a field that is kept
 _EXACT_BY_DEFAULT = (3, 1)  # pandas from then on warns about asking for exact numbers, earlier ones need to be asked
 
 
@@ -55,8 +58,8 @@ def _read(source: Source, form: Form, labels: Collection[str]) -> Table:
     frame, layout = _read_frame(source, layout, kept)
     if huge := _huge_integers(frame):
         frame, layout = _read_frame(source, layout, kept | huge)
-    matrix, texts = _columns(frame, kept, layout.decimal)
-    table = named_table(source.name, layout.names, matrix, texts)
+    matrix, texts = _columns(source.name, frame, kept, layout.decimal)
+    table = named_table(source.name, layout.names, matrix, texts, layout.decimal)
     comments = ("Lines that begin with # are taken to be comments.",) if layout.comments else ()
     notes = (*layout.notes, *comments, *table.notes)
     return replace(table, notes=notes, places=lambda rows: _lines(source, layout, rows))
@@ -86,7 +89,7 @@ def _read_frame(source: Source, layout: Layout, textual: set[int]) -> tuple[Any,
     ):
         try:
             frame = pd.read_csv(
-                _rewritten(source, layout) if layout.comments else lines,
+                _rewritten(source, layout) if layout.comments else _watched(source, layout, lines),
                 sep="," if layout.comments else r"\s+" if layout.delimiter == BLANKS else layout.delimiter,
                 decimal=layout.decimal,
                 header=None if layout.names is None or layout.comments else first_row,
@@ -119,8 +122,28 @@ def _only_comments(source: Source, layout: Layout, n_rows: int = -1) -> bool:
     return refuse_ragged(source, layout) != n_rows and layout.n_columns > 1 and not layout.comments
 
 
+def _watched(source: Source, layout: Layout, lines: Any) -> WeighedText:
+    """The text, unless there is more than memory for it."""
+    watch = Watch(lambda available: _check_whole(source, layout, available))
+    return WeighedText(lines, watch, lambda piece: _weight(piece, layout.delimiter))
+
+
+def _check_whole(source: Source, layout: Layout, available: int) -> None:
+    """See how much the text and its fields take, without keeping them."""
+    weight = 0
+    with text_lines(source, layout.encoding, newline=None) as lines:
+        while piece := lines.read(CHUNK):
+            weight += _weight(piece, layout.delimiter)
+            check_room(source.name, "takes", weight, available)
+
+
+def _weight(piece: str, delimiter: str) -> int:
+    return len(piece) + _BYTES_OF_FIELD * (piece.count(delimiter) + piece.count("\n"))
+
+
 def _rewritten(source: Source, layout: Layout) -> io.StringIO:
     """The rows without header and comments, which pandas cannot tell from rows that begin with #."""
+    _check_whole(source, layout, available_memory())
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(row for _, row in data_rows(source, layout))
     text.seek(0)
@@ -133,8 +156,9 @@ def _huge_integers(frame: Any) -> set[int]:
     return {j for j in mixed if any(type(value) is int for value in frame[j].tolist())}
 
 
-def _columns(frame: Any, kept: set[int], decimal: str) -> tuple[FloatArray, dict[int, Texts]]:
+def _columns(source: str, frame: Any, kept: set[int], decimal: str) -> tuple[FloatArray, dict[int, Texts]]:
     """Columns of numbers and columns of text."""
     textual = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "biuf" or j in kept]
+    check_room(source, f"has {len(textual):,} columns of text, which take", _BYTES_OF_TEXT * len(textual) * len(frame))
     numbers = spread(frame.drop(columns=textual).to_numpy(np.float64, copy=True), textual)
     return numbers, sorted_out(numbers, {j: frame[j].tolist() for j in textual}, kept, decimal)

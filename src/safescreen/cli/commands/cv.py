@@ -64,12 +64,18 @@ class ValidationOptions:
     rel_gap: Annotated[float, typer.Option("--gap", help="Stop that of the final model at this one.")] = 1e-4
     n_jobs: Annotated[int | None, typer.Option("--jobs", help="Folds at the same time; -1 for all processors.")] = None
     n_threads: Annotated[int, typer.Option("--threads", help="Threads of each search.")] = 1
+    memory_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GB", help="Memory of each search; by default 1 and a quarter of the data.", show_default=False
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         """Refuse what cross-validation would refuse, before any file is read."""
         from safescreen.search import Settings
 
-        Settings(self.rel_gap, self.seconds, n_threads=self.n_threads).checked()
+        Settings(self.rel_gap, self.seconds, n_threads=self.n_threads, memory_limit=self.memory_limit).checked()
         if not 0.0 <= self.fold_gap < 1.0:
             raise ValueError(f"--fold-gap is {self.fold_gap!r}, but must be a number >= 0 and < 1.")
         if self.cv is not None and self.cv < 2:
@@ -121,8 +127,8 @@ def cv(
     What is not said is as for L0LogisticRegressionCV in Python. With --impute, each fold fills gaps from its own
     training rows. Ctrl-C keeps what is finished.
     """
-    from safescreen.cli.inputs import load, load_test
-    from safescreen.cli.output.about import about
+    from safescreen.cli.inputs import load, load_test, noted
+    from safescreen.cli.output.about import about, show_check
     from safescreen.cli.output.results import Result, warn_of_scales
 
     candidates = parse_candidates(terms)
@@ -140,6 +146,8 @@ def cv(
     model = chooser.best_estimator_
     solution = model.solution_
     assert solution is not None
+    known, data = data.notes, noted(data, solution.problem)
+    show_notes(console, data.notes[len(known) :])
     result = Result(data, solution, model.estimate_, held_out)
     rows = _rows(chooser)
     show_modelled(console, solution.problem)
@@ -149,7 +157,7 @@ def cv(
         warn(aside, line)
     warn_of_scales(aside, solution.problem)
     result.warn(aside)
-    search = {name: getattr(model, name) for name in ("rel_gap", "time_limit", "n_threads")}
+    search = {name: getattr(model, name) for name in ("rel_gap", "time_limit", "n_threads", "memory_limit")}
     complete = write_files(
         console,
         outputs,
@@ -160,6 +168,7 @@ def cv(
             chooser, path, test=held_out, proof=outputs.proof, **about(source, data, outputs)
         ),
     )
+    show_check(console, source, outputs)
     if outputs.json:
         found = problem_opening(source, data, solution.problem, **_tried(rows))
         found["best"] = {name: getattr(model, name) for name in ("k", "mu", "gamma", "refit_gamma")}

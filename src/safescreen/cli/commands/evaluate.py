@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from safescreen.cli.grouping import expand, only
-from safescreen.cli.options import DataOptions, OutputOptions
+from safescreen.cli.options import FORM, DataOptions, OutputOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_files, write_records
 from safescreen.cli.output.show import grid, make_console, make_table, plain, show_notes
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def evaluate(
     *,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model written by fit or cv.")],
-    source: Annotated[DataOptions, only("data", "target")],
+    source: Annotated[DataOptions, only("data", "target", *FORM)],
     outputs: Annotated[OutputOptions, only("output", "json", "quiet")],
 ) -> None:
     """Score a model on data with labels: log-loss, accuracy, AUC and calibration.
@@ -31,7 +31,7 @@ def evaluate(
     from safescreen.cli.scoring import Predicted
 
     check_outputs(outputs, source.data, str(model))
-    found = Predicted.of(model, source.data, source.target)
+    found = Predicted.of(model, source.data, source.reading())
     document, groups = _scores(found), _groups(found)
     console = make_console(outputs.silent)
     show_notes(make_console(outputs.quiet, stderr=True), found.notes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import Annotated
 
@@ -17,7 +16,7 @@ from safescreen.cli.output.files import (
     problem_opening,
     write_files,
 )
-from safescreen.cli.output.show import introduce, make_console, plain
+from safescreen.cli.output.show import introduce, make_console
 
 
 @expand
@@ -33,8 +32,8 @@ def fit(
     Features are chosen, with a proof, at the ridge --gamma; their coefficients are then estimated at --refit-gamma.
     Ctrl-C ends the search and keeps the best model so far.
     """
-    from safescreen.cli.inputs import load, load_test, make_problem
-    from safescreen.cli.output.about import about
+    from safescreen.cli.inputs import load, load_test, make_problem, noted
+    from safescreen.cli.output.about import about, show_check
     from safescreen.cli.output.results import Result, warn_of_scales
     from safescreen.estimation import estimate
 
@@ -43,6 +42,7 @@ def fit(
     problem = make_problem(data, terms.asdict(), source.copies)
     held_out = load_test(source.test, data)
     console = make_console(outputs.silent)
+    data = noted(data, problem)
     introduce(console, data, problem)
     warnings = make_console(outputs.quiet, stderr=True)
     warn_of_scales(warnings, problem)
@@ -60,17 +60,9 @@ def fit(
             solution, path, estimate=result.estimate, test=held_out, proof=outputs.proof, **about(source, data, outputs)
         ),
     )
-    if outputs.proof is not None:
-        command = plain(_check_command(source, outputs))
-        console.print(f"[dim]Check the proof with[/dim] {command}", soft_wrap=True)
+    show_check(console, source, outputs)
     if outputs.json:
         files = {name: getattr(outputs, name) for name in ("model", "proof", "report")}
         opened = problem_opening(source, data, problem, refit_gamma=estimation.ridge)
         print_json({**opened, **result.document(), "files": files, "notes": data.notes})
     finish(proved=is_enough([solution.status], outputs.accept_limit) and complete and not failures)
-
-
-def _check_command(source: DataOptions, outputs: OutputOptions) -> str:
-    """The command that checks the proof: it has to read the data in the same way."""
-    reading = source.repeated() if outputs.model is None else [source.data, "--model", str(outputs.model)]
-    return shlex.join(["safescreen", "verify", str(outputs.proof), *reading])

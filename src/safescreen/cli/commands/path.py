@@ -39,7 +39,7 @@ def path(
     The proofs are about the choices at --gamma; coefficients are estimated at --refit-gamma. The time limit holds for
     each search.
     """
-    from safescreen.cli.inputs import load, load_test, make_problem
+    from safescreen.cli.inputs import load, load_test, make_problem, noted
     from safescreen.cli.output.about import about
     from safescreen.cli.output.results import Result
 
@@ -50,6 +50,7 @@ def path(
     held_out = load_test(source.test, data)
     problem = make_problem(data, {**terms.asdict(), **fixed, name: values[0]}, source.copies)
     console = make_console(outputs.silent)
+    data = noted(data, problem)
     introduce(console, data, problem, varying=name)
     settings = {**vars(search), **varying, "refit_gamma": estimation.ridge}
     found = ss.l0_path(problem, **settings, progress=not outputs.quiet)

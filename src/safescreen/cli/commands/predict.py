@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from safescreen.cli.grouping import expand, only
-from safescreen.cli.options import DataOptions, OutputOptions
+from safescreen.cli.options import FORM, DataOptions, OutputOptions
 from safescreen.cli.output.files import check_outputs, print_json, write_records
 from safescreen.cli.output.show import make_console, show_notes
 from safescreen.text import count
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def predict(
     *,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model written by fit.")],
-    source: Annotated[DataOptions, only("data")],
+    source: Annotated[DataOptions, only("data", *FORM)],
     proba: Annotated[
         bool,
         typer.Option("--proba", help="Add the probability of the modelled label.", rich_help_panel=OutputOptions.panel),
@@ -39,12 +39,13 @@ def predict(
     """Predict labels for new data.
 
     Columns are found by name; only those that the model uses are needed. What fit did about missing values and
-    categories is done again, and said. Where the data have labels, too, it is said how well they are predicted.
+    categories is done again, and said. The file is read as the training data were, but for what is said anew about how
+    it is written. Where the data have labels, too, it is said how well they are predicted.
     """
     from safescreen.cli.scoring import Predicted
 
     check_outputs(outputs, source.data, str(model))
-    found = Predicted.of(model, source.data, keep=keep or ())
+    found = Predicted.of(model, source.data, source.reading(), keep or ())
     rows = _rows(found, proba)
     scores, said = _scored(found)
     record, notes = found.record, [*found.notes, *said]

@@ -34,12 +34,13 @@ def screen(
     outputs: Annotated[OutputOptions, only("output", "json", "quiet")],
 ) -> None:
     """Prove which features are in no, and which in every optimal model."""
-    from safescreen.cli.inputs import load, make_problem
+    from safescreen.cli.inputs import load, make_problem, noted
 
     check_outputs(outputs, source.data)
     data = load(source.data, source.reading(), terms.include)
     problem = make_problem(data, terms.asdict())
     console = make_console(outputs.silent)
+    data = noted(data, problem)
     introduce(console, data, problem)
     screening = ss.screen(problem)
     rows = _rows(problem, screening)
@@ -49,7 +50,7 @@ def screen(
         _show(console, rows, top)
     complete = write_files(console, outputs, table="decisions", output=lambda path: write_records(path, rows))
     if outputs.json:
-        opened = problem_opening(source, data, problem)
+        opened = problem_opening(source, data, problem, copies="allow")
         print_json({**opened, **_document(screening, rows), "notes": data.notes})
     finish(proved=complete)
 

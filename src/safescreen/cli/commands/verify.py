@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -12,9 +13,12 @@ import safescreen as ss
 from safescreen.cli.failures import finish
 from safescreen.cli.grouping import expand, only, without
 from safescreen.cli.options import DataOptions, OutputOptions, QuestionOptions
-from safescreen.cli.output.files import attributes, print_json
+from safescreen.cli.output.files import attributes, opening, print_json
 from safescreen.cli.output.show import grid, make_console, plain, result_rows, show_notes
 from safescreen.files import check_readable
+
+if TYPE_CHECKING:
+    from safescreen.tables import Prepared
 
 
 @expand
@@ -26,7 +30,7 @@ def verify(
         Path | None,
         typer.Option(
             metavar="JSON",
-            help="Read the data as the fit of this model did, instead of saying so again.",
+            help="Read the data as the fit of this model did, but for what is said anew.",
             rich_help_panel=DataOptions.panel,
         ),
     ] = None,
@@ -41,7 +45,7 @@ def verify(
     from safescreen.cli.inputs import features, load, reading_of
 
     check_readable(proof)
-    reading = source.reading() if model is None else reading_of(model, source.target, source.positive)
+    reading = source.reading() if model is None else reading_of(model, source.reading())
     data = load(source.data, reading)
     terms = {**vars(asked), "include": None if asked.include is None else features(data, asked.include)}
     result = ss.verify(proof, data.X, data.y, data.weights, positive_class=data.positive, **terms)
@@ -49,14 +53,20 @@ def verify(
     show_notes(console, data.notes)
     _show(console, result)
     if outputs.json:
-        from safescreen.problem.terms import Terms
-
-        claims = result.claims
         names = ("valid", "problem", "objective", "lower_bound", "gap", "leaves", "nodes", "seconds", "reason")
-        opened = {"data": source.data, "target": data.target, "classes": claims.get("classes")}
-        opened["terms"] = {name: claims[name] for name in Terms.names() if name in claims}
-        print_json({**opened, **attributes(result, *names), "notes": data.notes})
+        print_json({**_opening(source.data, data, result), **attributes(result, *names), "notes": data.notes})
     finish(proved=result.valid)
+
+
+def _opening(path: str, data: Prepared, result: ss.Verification) -> dict[str, Any]:
+    """The beginning of a document, with what the proof states; nothing where it cannot be read."""
+    claims = result.claims
+    classes = claims.get("classes")
+    stated = SimpleNamespace(classes=classes, positive_class=classes and classes[1])
+    terms = {**claims, "mu": claims.get("mu") or None, "exclude": [*claims.get("exclude", ())]}
+    terms["exclude"] += data.encoding.reading.exclude
+    opened = opening(path, data.target, stated, terms, data.encoding.names)
+    return {**opened, "n_samples": data.X.shape[0], "n_features": data.X.shape[1]}
 
 
 def _show(console: Console, result: ss.Verification) -> None:

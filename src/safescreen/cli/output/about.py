@@ -5,7 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from rich.console import Console
+
+from safescreen.cli.inputs import split_names
 from safescreen.cli.options import DataOptions, OutputOptions
+from safescreen.cli.output.show import plain
 from safescreen.cli.scoring import filled, filling_note
 from safescreen.tables import Prepared
 from safescreen.text import count, listed
@@ -18,18 +22,26 @@ def about(source: DataOptions, data: Prepared, outputs: OutputOptions) -> dict[s
     check = None
     if outputs.proof is not None:
         check = shlex.join(["safescreen", "verify", str(outputs.proof), *source.repeated()])
-    return {"title": data.title, "notes": story(data), "check": check}
+    return {"title": data.title, "notes": story(source, data), "check": check}
 
 
-def story(data: Prepared) -> list[str]:
+def show_check(console: Console, source: DataOptions, outputs: OutputOptions) -> None:
+    """The command that checks the proof, if there is one: it has to read the data in the same way."""
+    if outputs.proof is not None:
+        reading = source.repeated() if outputs.model is None else [source.data, "--model", str(outputs.model)]
+        command = plain(shlex.join(["safescreen", "verify", str(outputs.proof), *reading]))
+        console.print(f"[dim]Check the proof with[/dim] {command}", soft_wrap=True)
+
+
+def story(source: DataOptions, data: Prepared) -> list[str]:
     """What became of the file's rows and columns, one sentence each."""
     table, encoding, reading = data.table, data.encoding, data.encoding.reading
     told = [f"{table.source} has {count(table.n_rows, 'row')} and {count(table.n_columns, 'column')}."]
     filling = filling_note(encoding, filled(encoding, table))
     told += [note for note in data.notes if not (filling and note.startswith("Filled "))]  # by column says more
     told += filling
-    if reading.exclude:
-        told.append(f"Left out as no features (--exclude): {listed(reading.exclude, _TOLD)}.")
+    if excluded := split_names(source.exclude, table.names):
+        told.append(f"Left out as no features (--exclude): {listed(excluded, _TOLD)}.")
     if reading.weights is not None:
         told.append(f"Rows have the weights in {reading.weights!r}.")
     coded = [_coding(column, categories) for column, categories in encoding.categories.items()]

@@ -1,0 +1,5 @@
+"""``python -m safescreen``."""
+
+from safescreen.cli import main
+
+main()
