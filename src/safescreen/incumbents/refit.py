@@ -9,6 +9,7 @@ import numpy as np
 
 from safescreen import kernels
 from safescreen.arrays import FloatArray, IndexArray
+from safescreen.expiry import grace
 from safescreen.kernels import IN, NEWTON, OUT, Start, Target
 from safescreen.kernels.node import make_node
 from safescreen.kernels.node_relaxation import make_workspace
@@ -104,7 +105,8 @@ def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> In
     exact[support] = refitter.coefficients(np.arange(support.size))
     b = refitter.b
     del refitter  # its columns need not lie beside those of the evaluation
-    fitted = _evaluated(problem, support, exact, b, value)
+    with grace():
+        fitted = _evaluated(problem, support, exact, b, value)
     intercept, loss = problem.loss.null_model(problem.y, problem.weights, problem.fit_intercept)
     if fitted is not None and fitted.objective <= (loss + problem.mu * support.size) * (1.0 + 1e-12):
         return fitted

@@ -74,6 +74,8 @@ def solve(
         Write a proof to this file, for :func:`safescreen.verify` or any other checker. A search that ends early leaves
         a valid proof of the gap it reached. If the file cannot be completed, say because the disk is full, a
         :class:`ProofNotWrittenWarning` says why, nothing of it is left, and the solution is returned all the same.
+        The matrix is hashed beside the search, some two seconds per gigabyte of double precision. A search that meets
+        its time limit earlier waits for that, since a proof was asked for; Ctrl-C does without the proof then.
     callback : callable, optional
         Called with a :class:`Moment` a few dozen times a second; returning True ends the search.
 
@@ -95,7 +97,7 @@ def solve(
     check_problem(problem)
     start = _checked_start(problem, warm_start)
     kernels.warm_up()
-    with Interrupts() as interrupts, Progress(progress) as display, _proof(proof, problem) as writer:
+    with Interrupts() as interrupts, Progress(progress) as display, _proof(proof, problem, interrupts) as writer:
         watch = Watch(settings, interrupts, display, callback)
         with expiring(watch.expired), within(settings.memory_limit):
             root = solve_root(problem, max(1e-10, 1e-3 * settings.rel_gap))
@@ -114,7 +116,7 @@ def solve(
 
 
 @contextmanager
-def _proof(path: str | PathLike[str] | None, problem: Problem) -> Iterator[ProofWriter | None]:
+def _proof(path: str | PathLike[str] | None, problem: Problem, interrupts: Interrupts) -> Iterator[ProofWriter | None]:
     """The proof to write, if any; whatever goes wrong, no unfinished file is left behind.
 
     If it cannot be opened, nothing is lost yet. If it fails later, there is a solution by then, which is worth more
@@ -127,7 +129,7 @@ def _proof(path: str | PathLike[str] | None, problem: Problem) -> Iterator[Proof
     solved = False
     try:
         with write_whole(path) as temporary:
-            with ProofWriter(temporary, problem) as writer:
+            with ProofWriter(temporary, problem, lambda: interrupts.requested) as writer:
                 yield writer
             solved = True
             if writer.failure is not None:

@@ -5,13 +5,15 @@ NumPy would silently drop what is imaginary, look through masks, and read text a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, wait
 from numbers import Integral, Real
+from threading import Thread
 from typing import Any
 
 import numpy as np
 
-from safescreen.verification.arithmetic import Array
+from safescreen.verification.arithmetic import Array, passes
 
 NUMBERS = {"k": Integral, "mu": Real, "gamma": Real, "fit_intercept": bool, "standardize": bool}
 """What a caller may say about the problem, but for features, and as what."""
@@ -25,7 +27,7 @@ def given_matrix(X: Any) -> Any:
     if hasattr(X, "tocsc"):
         check_dtype("X", X.dtype)
         check_parts(X)
-        X = canonical_columns(X)
+        X = aside(canonical_columns, X)
     else:
         X = real_numbers("X", X.to_numpy() if hasattr(X, "to_numpy") else X)
     if X.ndim != 2 or 0 in X.shape:
@@ -100,7 +102,18 @@ def real_numbers(name: str, values: Any) -> Array:
         real = all(isinstance(value, Real | np.bool_) for value in array.flat)
         array = array.astype(np.float64) if real else array
     check_dtype(name, array.dtype)
-    return array.astype(np.float64, copy=False)
+    return as_doubles(array)
+
+
+def as_doubles(array: Array) -> Array:
+    """The same numbers in double precision, converted piece by piece, so that Ctrl-C is answered in between."""
+    if array.dtype == np.float64 or not array.ndim:
+        return array.astype(np.float64, copy=False)
+    doubles = np.empty_like(array, np.float64)
+    lines, source = (doubles.T, array.T) if array.flags.f_contiguous else (doubles, array)
+    for part in passes(len(lines), max(lines.size // max(len(lines), 1), 1)):
+        lines[part] = source[part]
+    return doubles
 
 
 def check_unmasked(name: str, values: Any) -> None:
@@ -143,3 +156,19 @@ def canonical_columns(X: Any) -> Any:
     X.sum_duplicates()
     X.eliminate_zeros()
     return X.astype(np.float64)
+
+
+def aside(function: Callable[[Any], Any], argument: Any) -> Any:
+    """Call in another thread what takes long and has no pieces, so that Ctrl-C is answered; it then ends alone."""
+    task: Future[Any] = Future()
+
+    def carry_out() -> None:
+        try:
+            task.set_result(function(argument))
+        except BaseException as error:
+            task.set_exception(error)
+
+    Thread(target=carry_out, daemon=True).start()
+    while not task.done():
+        wait([task], timeout=0.1)
+    return task.result()
