@@ -146,6 +146,22 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         check_sparse(X)
         return super().transform(X)
 
+    def inverse_transform(self, X: Any) -> Any:
+        """The samples with columns of zeros where features were ruled out.
+
+        Parameters
+        ----------
+        X : array-like or SciPy sparse matrix, of shape (n_samples, n_selected_features)
+            Samples as `transform` gives them.
+
+        Returns
+        -------
+        ndarray or SciPy sparse matrix, of shape (n_samples, n_features)
+            The same samples.
+        """
+        check_sparse(X)
+        return super().inverse_transform(X)
+
     def _get_support_mask(self) -> BoolArray:
         """What `SelectorMixin` builds everything else on."""
         check_is_fitted(self)
