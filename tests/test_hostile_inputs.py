@@ -13,6 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 
@@ -77,6 +79,9 @@ MATRICES: dict[str, Callable[[], Any]] = {
     "a set": lambda: {1, 2, 3},
     "a dictionary": lambda: {"a": [1.0]},
     "a generator": lambda: (row for row in X),
+    "complex frame": lambda: pd.DataFrame(X + 1j),
+    "frame of dates": lambda: pl.DataFrame(X).with_columns(date=pl.date(2020, 1, 1)),
+    "integers beyond doubles": lambda: [[10**400] * N] * M,
 }
 
 LABELS: dict[str, Callable[[], Any]] = {
@@ -91,6 +96,7 @@ LABELS: dict[str, Callable[[], Any]] = {
     "nan": lambda: np.where(np.arange(M) == 3, np.nan, Y),
     "infinite": lambda: np.where(np.arange(M) == 3, np.inf, Y),
     "complex": lambda: Y + 1j,
+    "masked": lambda: np.ma.masked_array(Y, mask=np.arange(M) == 3),
     "two columns": lambda: np.column_stack((Y, Y)),
     "a word": lambda: "yes",
     "a number": lambda: 1,
@@ -112,6 +118,14 @@ WEIGHTS: dict[str, Callable[[], Any]] = {
     "two columns": lambda: np.ones((M, 2)),
     "complex": lambda: np.ones(M) * 1j,
     "text": lambda: np.full(M, "one"),
+    "numbers as text": lambda: np.full(M, "1.5"),
+    "numbers as objects of text": lambda: np.full(M, "1.5", dtype=object),
+    "numbers as bytes": lambda: np.full(M, b"1.5"),
+    "complex with a real part": lambda: np.ones(M) + 1j,
+    "masked": lambda: np.ma.masked_array(np.ones(M), mask=np.arange(M) == 3),
+    "durations": lambda: np.full(M, np.timedelta64(1, "D")),
+    "dates": lambda: np.full(M, np.datetime64("2020-01-01")),
+    "integers beyond doubles": lambda: [10**400] * M,
     "one class has none": lambda: np.where(Y == 1, 0.0, 1.0),
     "a word": lambda: "balanced",
     "one number": lambda: 2.5,
@@ -119,22 +133,22 @@ WEIGHTS: dict[str, Callable[[], Any]] = {
 
 ARGUMENTS: dict[str, list[Any]] = {
     "k": [0, -1, 2.5, "3", None, True, [1, 2], np.nan, 1j, Decimal("2.5")],
-    "gamma": [0.0, -1.0, np.nan, np.inf, -np.inf, "1", None, True, [1.0], 1j],
-    "mu": [-1.0, np.nan, np.inf, "0.1", True, [0.1, 0.2], 1j],
-    "fit_intercept": ["yes", 2, None, 0.5, [True]],
-    "standardize": ["no", 2, None, -1, []],
+    "gamma": [0.0, -1.0, np.nan, np.inf, -np.inf, "1", None, True, [1.0], 1j, 10**400, X],
+    "mu": [-1.0, np.nan, np.inf, "0.1", True, [0.1, 0.2], 1j, 10**400, X],
+    "fit_intercept": ["yes", 2, None, 0.5, [True], X],
+    "standardize": ["no", 2, None, -1, [], X],
     "include": [[N], [-1], ["x0"], [0.5], [None], 3.7, [[0]], {"a": 1}],
     "exclude": [[N], [-N - 1], ["x0"], [0.5], [None], 3.7, [[0]]],
-    "positive_class": [7, "yes", np.nan, [1], (0, 1)],
+    "positive_class": [7, "yes", np.nan, [1], (0, 1), X],
 }
 
 SETTINGS: dict[str, list[Any]] = {
-    "rel_gap": [-1e-9, 1.0, 2, np.nan, np.inf, "1e-4", None, True, [1e-4]],
+    "rel_gap": [-1e-9, 1.0, 2, np.nan, np.inf, "1e-4", None, True, [1e-4], X],
     "time_limit": [-1.0, np.nan, "1", True, [1.0], -np.inf],
     "node_limit": [-1, 1.5, "10", True, np.nan],
     "screening": ["both", None, True, 1, ["nodes"]],
     "n_threads": [0, -1, 1.5, "2", True, None],
-    "warm_start": ["best", [1.0], np.full(N, np.nan), np.full(N + 1, 1.0), 3, {"a": 1}],
+    "warm_start": ["best", [1.0], np.full(N, np.nan), np.full(N + 1, 1.0), 3, {"a": 1}, 10**400, [10**400] * N, X],
     "proof": [3, True, b"\0", "", "a\0b", "no/such/folder/proof.npz"],
     "callback": [3, "print", [1]],
 }
@@ -231,6 +245,13 @@ def assert_a_sentence(error: BaseException) -> None:
     assert "setting an array element" not in said.splitlines()[0] or "X" in said
 
 
+def assert_one_line(error: BaseException) -> None:
+    """However large the value it is about."""
+    assert_a_sentence(error)
+    assert "\n" not in str(error)
+    assert len(str(error)) < 400
+
+
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrices_are_refused(name, door):
@@ -284,7 +305,7 @@ def test_weights_are_refused(name, door):
 def test_arguments_are_refused(name, value):
     with pytest.raises((ValueError, TypeError), match=name) as caught:
         problem(**{name: value}, **({"mu": None} if name == "k" and value is None else {}))
-    assert_a_sentence(caught.value)
+    assert_one_line(caught.value)
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in SETTINGS.items() for value in values])
@@ -292,8 +313,54 @@ def test_settings_are_refused(name, value, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises((ValueError, TypeError, OSError)) as caught:
         ss.solve(problem(), **{name: value})
-    assert_a_sentence(caught.value)
+    assert_one_line(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def unreadable() -> Any:
+    class Unreadable:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    return Unreadable()
+
+
+@pytest.mark.parametrize("value", [10**400, X, unreadable(), "x" * 1000])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda value: problem().objective(value),
+        lambda value: problem().objective(np.zeros(N), value),
+        lambda value: ss.relax(problem(), formulation="big-m", M=value),
+        lambda value: ss.L0LogisticRegression(k=2, refit_gamma=value).fit(X, Y),
+        lambda value: ss.L0LogisticRegression(k=2, copies=value).fit(X, Y),
+        lambda value: ss.L0LogisticRegressionCV(k=[1], criterion=value).fit(X, Y),
+    ],
+)
+def test_no_value_is_too_large_for_a_sentence(ask, value):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        ask(value)
+    assert_one_line(caught.value)
+
+
+@pytest.mark.parametrize("limit", [10**400, np.float16(100.0), np.float32(100.0)])
+def test_total_times_are_pythons_own_numbers(limit, model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        ss.L0LogisticRegressionCV(k=[1], cv=2, time_limit=limit).fit(X, Y)
+        model.stability(X, Y, n_resamples=1, time_limit=limit)
+
+
+def test_an_upper_bound_beyond_doubles_is_infinite():
+    assert ss.screen(problem(), upper_bound=10**400).upper_bound == math.inf
+
+
+def test_the_strongest_ridge_leaves_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        fitted = ss.L0LogisticRegression(k=2, refit_gamma=1e-320).fit(X, Y)
+    assert np.abs(fitted.coef_).max() < 1e-290
+    assert np.isfinite(fitted.intercept_).all()
 
 
 @pytest.mark.parametrize("name", ANSWERED)

@@ -52,6 +52,7 @@ from safescreen.search import Solution, compile_now
 from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.progress import Progress
 from safescreen.search.settings import Settings
+from safescreen.text import brief
 
 Values = Sequence[Any] | npt.NDArray[Any]
 
@@ -268,7 +269,7 @@ gap_, status_, n_iter_, solution_
         job, splits = self._prepare(X, y, sample_weight, groups)
         self._forget()
         compile_now()
-        clock = Clock(self.time_limit)
+        clock = Clock(Settings(time_limit=self.time_limit).checked().time_limit)
         finished: list[Fold] = []
         try:
             with raising_interrupts():
@@ -299,8 +300,8 @@ gap_, status_, n_iter_, solution_
             raise about("fold_gap", ValueError(str(error).replace("rel_gap", "fold_gap", 1))) from None
         if self.criterion is not None and self.scoring is not None:
             raise ValueError(
-                f"criterion is {self.criterion!r} and scoring is {self.scoring!r}, but an information criterion takes "
-                "the place of a score: give one of them."
+                f"criterion is {brief(self.criterion)} and scoring is {brief(self.scoring)}, but an information "
+                "criterion takes the place of a score: give one of them."
             )
         if self.proof is None:
             return

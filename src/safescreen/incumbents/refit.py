@@ -129,11 +129,19 @@ def _evaluated(problem: Problem, support: IndexArray, x: FloatArray, b: float, v
     return Incumbent(support, x, b, coef, intercept, objective, max(objective - value, 0.0) / objective)
 
 
+def _without_features(problem: Problem) -> float:
+    """Less than the objective of the best model without features."""
+    _, loss = problem.loss.null_model(problem.y, problem.weights, problem.fit_intercept)
+    return loss * (1.0 - 1e-12)
+
+
 def with_users_features(problem: Problem, best: Incumbent) -> Incumbent:
     """The model at hand, or the fit of the features the user includes and no others, if that is better.
 
     More features fit at least as well, so that it cannot be unless they have a price, or their fit was dropped.
     """
     if best.x.any() and (problem.mu == 0.0 or np.array_equal(best.support, problem.include)):
+        return best
+    if not problem.include.size and best.objective < _without_features(problem):
         return best
     return min(best, polish(problem, problem.include, best.x, best.b), key=lambda model: model.objective)

@@ -10,6 +10,7 @@ from safescreen.incumbents import Incumbent, first_incumbent, improve, with_user
 from safescreen.problem import Problem, check_problem
 from safescreen.relaxation import Root, solve_root, trivial_bound
 from safescreen.screening import Screening, record_of
+from safescreen.text import brief
 
 
 def screen(problem: Problem, *, upper_bound: float | None = None) -> Screening:
@@ -50,10 +51,13 @@ def _default_upper(problem: Problem, root: Root) -> Incumbent:
 
 
 def _checked(upper_bound: float, lowest: float) -> float:
-    upper = float(upper_bound)
+    try:
+        upper = float(upper_bound)
+    except OverflowError:
+        upper = math.inf
     if math.isnan(upper) or upper < lowest:
         raise ValueError(
-            f"upper_bound is {upper_bound!r}, but every model has an objective of at least {lowest:.9g}: "
+            f"upper_bound is {brief(upper_bound)}, but every model has an objective of at least {lowest:.9g}: "
             "give the objective of a model that exists."
         )
     return upper

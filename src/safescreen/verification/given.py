@@ -98,7 +98,10 @@ def real_numbers(name: str, values: Any) -> Array:
         raise ValueError(f"{name} cannot be made an array: its rows have different lengths.") from None
     if array.dtype.kind == "O":  # such as columns of numbers and of truth values in one frame
         real = all(isinstance(value, Real | np.bool_) for value in array.flat)
-        array = array.astype(np.float64) if real else array
+        try:
+            array = array.astype(np.float64) if real else array
+        except OverflowError:
+            raise ValueError(f"{name} has an integer that is too large for a double.") from None
     check_dtype(name, array.dtype)
     return array.astype(np.float64, copy=False)
 
@@ -145,13 +148,13 @@ def parts_fit(X: Any) -> bool:
     else:
         X = X.tocoo()
         places = [(X.row, X.shape[0]), (X.col, X.shape[1])]
-    return not np.ma.is_masked(X.data) and all(in_range(indices, *X.data.shape, length) for indices, length in places)
+    return not np.ma.is_masked(X.data) and all(in_range(indices, X.data.shape, length) for indices, length in places)
 
 
-def in_range(indices: Array, count: int, length: int) -> bool:
-    """Whether there are so many indices, each from 0 to the length, which does not belong to them."""
-    whole = indices.shape == (count,) and indices.dtype.kind in "iu"
-    return whole and (not count or bool(indices.min() >= 0 and indices.max() < length))
+def in_range(indices: Array, shape: tuple[int, ...], length: int) -> bool:
+    """Whether indices are a vector of this shape, each from 0 to the length, which does not belong to them."""
+    whole = indices.ndim == 1 and indices.shape == shape and indices.dtype.kind in "iu"
+    return whole and (not indices.size or bool(indices.min() >= 0 and indices.max() < length))
 
 
 def canonical_columns(X: Any) -> Any:
