@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn.utils.parallel
 from scipy import sparse
 
 import safescreen as ss
@@ -341,6 +342,41 @@ def test_no_value_is_too_large_for_a_sentence(ask, value):
     with pytest.raises((ValueError, TypeError)) as caught:
         ask(value)
     assert_one_line(caught.value)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 257, 10_000, 10**30, 1.5, np.inf, "2", True, [1], np.ma.masked])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda n_jobs: ss.L0LogisticRegressionCV(k=[1], cv=2, n_jobs=n_jobs).fit(X, Y),
+        lambda n_jobs: ss.L0LogisticRegression(k=2).fit(X, Y).stability(X, Y, n_resamples=1, n_jobs=n_jobs),
+    ],
+)
+def test_jobs_are_refused(ask, n_jobs):
+    with pytest.raises(ValueError, match="n_jobs is ") as caught:
+        ask(n_jobs)
+    assert_one_line(caught.value)
+
+
+def test_no_process_is_started_without_work(model, monkeypatch):
+    asked = []
+
+    class Watched(sklearn.utils.parallel.Parallel):
+        def __init__(self, n_jobs, **options):
+            asked.append(n_jobs)
+            super().__init__(n_jobs=1, **options)
+
+    monkeypatch.setattr("sklearn.utils.parallel.Parallel", Watched)
+    monkeypatch.setattr("safescreen.estimators.cross_validation.Parallel", Watched)
+    model.stability(X, Y, n_resamples=3, n_jobs=200)
+    ss.L0LogisticRegressionCV(k=[1], cv=2, n_jobs=200).fit(X, Y)
+    assert asked == [3, 2]
+
+
+def test_a_budget_beyond_all_features():
+    for k in (10**30, 10**400):
+        assert problem(k=k).k >= N
+        assert ss.L0LogisticRegressionCV(k=k, cv=2).fit(X, Y).support_.size <= N
 
 
 @pytest.mark.parametrize("limit", [10**400, np.float16(100.0), np.float32(100.0)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import sys
 from collections.abc import Iterable
 from os import PathLike
 from typing import Any, TypeVar
@@ -87,8 +88,8 @@ def check_budget(k: Any) -> int | None:
     if isinstance(k, bool | np.bool_) or not isinstance(k, numbers.Integral):
         raise about("k", TypeError(f"k is {brief(k)} of type {type(k).__name__}, but must be an integer >= 1."))
     if k < 1:
-        raise about("k", ValueError(f"k is {int(k)}, but must be an integer >= 1."))
-    return int(k)
+        raise about("k", ValueError(f"k is {brief(int(k))}, but must be an integer >= 1."))
+    return min(int(k), sys.maxsize)  # more is no less, and no float
 
 
 def check_target(name: str, path: Any) -> None:

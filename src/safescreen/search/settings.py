@@ -60,6 +60,17 @@ class Settings:
         )
 
 
+def check_jobs(n_jobs: Any) -> int | None:
+    """How many processes work at once, in joblib's way of counting; each is started, whether there is work for it."""
+    if n_jobs is None:
+        return None
+    if not _is_count(n_jobs) or n_jobs == 0:
+        raise about("n_jobs", ValueError(f"n_jobs is {brief(n_jobs)}, but must be None or an integer other than 0."))
+    if n_jobs > MOST_THREADS:
+        raise about("n_jobs", ValueError(f"n_jobs is {brief(n_jobs)}, but must be at most {MOST_THREADS}."))
+    return max(int(n_jobs), -MOST_THREADS)
+
+
 def _seconds(value: float) -> float:
     """Any number as one that a clock can be compared with."""
     try:
