@@ -14,6 +14,7 @@ import numpy as np
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.problem import Problem
+from safescreen.problem.validation import check_positive
 from safescreen.relaxation.bounds import entropy_below
 from safescreen.rounding import UNIT
 
@@ -51,10 +52,9 @@ class BigM(NamedTuple):
 
 def solve_big_m(problem: Problem, M: float, tolerance: float = 1e-9, rounds: int = 20_000) -> BigM:
     """Solve the big-M relaxation to a relative duality gap of ``tolerance``, or as far as ``rounds`` steps lead."""
-    if not (math.isfinite(M) and M > 0.0):
-        raise ValueError(f"M is {M!r}, but must be a positive finite number.")
+    M = check_positive("M", M)
     columns = np.flatnonzero(~problem.excluded)
-    terms = _BigMTerms(problem, columns, problem.design.columns(columns), problem.included[columns], float(M))
+    terms = _BigMTerms(problem, columns, problem.design.columns(columns), problem.included[columns], M)
     x, b, value, lower, p = _accelerated(terms, tolerance, rounds)
     full = np.zeros(problem.n_features)
     full[columns] = x

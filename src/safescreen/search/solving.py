@@ -17,14 +17,14 @@ from safescreen.expiry import ExpiredError, expiring, grace
 from safescreen.files import write_whole
 from safescreen.incumbents import Incumbent, first_incumbent, polish_in_time, with_users_features
 from safescreen.problem import Problem, check_problem
-from safescreen.problem.validation import check_target
+from safescreen.problem.validation import check_numbers, check_target
 from safescreen.relaxation import solve_root
 from safescreen.search.branch_and_bound import Search
 from safescreen.search.interrupts import Interrupts
 from safescreen.search.progress import Progress
 from safescreen.search.proof_writer import ProofNotWrittenWarning, ProofWriter
 from safescreen.search.settings import Settings
-from safescreen.search.solution import Solution, relative_gap
+from safescreen.search.solution import Solution
 from safescreen.search.watch import Callback, Watch
 from safescreen.working_memory import within
 
@@ -104,9 +104,8 @@ def solve(
             incumbent = first_incumbent(problem, root, watch.expired)
             proposed = None if start is None else _proposed(problem, start)
             incumbent = min(incumbent, proposed or incumbent, key=lambda model: model.objective)
-            if relative_gap(incumbent.objective, root.bound.value) > settings.rel_gap:
-                with suppress(ExpiredError):
-                    incumbent = with_users_features(problem, incumbent)
+            with suppress(ExpiredError):
+                incumbent = with_users_features(problem, incumbent)
             search = Search(problem, root, incumbent, watch, writer)
             status = search.run()
         solution = search.solution(status)
@@ -151,13 +150,7 @@ def _checked_start(problem: Problem, warm_start: Any) -> FloatArray | None:
     """The coefficients of a warm start, in the units of the data."""
     if warm_start is None:
         return None
-    coef = np.asarray(getattr(warm_start, "coef", warm_start), dtype=np.float64)
-    if coef.shape != (problem.n_features,) or not np.isfinite(coef).all():
-        raise ValueError(
-            f"warm_start has coefficients of shape {coef.shape}, but a solution or finite numbers of shape "
-            f"({problem.n_features},) are needed."
-        )
-    return coef
+    return check_numbers("warm_start", getattr(warm_start, "coef", warm_start), problem.n_features)
 
 
 def _proposed(problem: Problem, coef: FloatArray) -> Incumbent | None:

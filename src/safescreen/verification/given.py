@@ -25,8 +25,8 @@ FEATURES = ("include", "exclude")
 def given_matrix(X: Any) -> Any:
     """The data as doubles: dense, or sparse in compressed columns without zeros, by its own methods."""
     if hasattr(X, "tocsc"):
-        check_dtype("X", X.dtype)
         check_parts(X)
+        check_dtype("X", X.dtype)
         X = aside(canonical_columns, X)
     else:
         X = real_numbers("X", X.to_numpy() if hasattr(X, "to_numpy") else X)
@@ -100,7 +100,10 @@ def real_numbers(name: str, values: Any) -> Array:
         raise ValueError(f"{name} cannot be made an array: its rows have different lengths.") from None
     if array.dtype.kind == "O":  # such as columns of numbers and of truth values in one frame
         real = all(isinstance(value, Real | np.bool_) for value in array.flat)
-        array = array.astype(np.float64) if real else array
+        try:
+            array = array.astype(np.float64) if real else array
+        except OverflowError:
+            raise ValueError(f"{name} has an integer that is too large for a double.") from None
     check_dtype(name, array.dtype)
     return as_doubles(array)
 
@@ -131,21 +134,40 @@ def check_dtype(name: str, dtype: np.dtype[Any]) -> None:
 
 
 def check_parts(X: Any) -> None:
-    """A compressed sparse matrix has indices in range: compiled code would follow any other one out of memory."""
-    if X.format not in ("csc", "csr"):
-        X = X.tocoo()
-        parts = [(X.row, X.shape[0]), (X.col, X.shape[1])]
-        sound = X.row.shape == X.col.shape == X.data.shape
-    else:
-        lines, width = X.shape if X.format == "csr" else X.shape[::-1]
-        starts, parts = np.asarray(X.indptr), [(np.asarray(X.indices), width)]
-        sound = starts.dtype.kind == "i" and starts.shape == (lines + 1,) and X.indices.shape == X.data.shape
-        sound = sound and starts[0] == 0 and starts[-1] <= X.data.size and bool((np.diff(starts) >= 0).all())
-    for indices, length in parts:
-        whole = indices.ndim == 1 and indices.dtype.kind == "i"
-        sound = sound and whole and (not indices.size or bool(indices.min() >= 0 and indices.max() < length))
+    """A sparse matrix has parts that fit together: compiled code would follow any others out of memory."""
+    try:
+        sound = parts_fit(X)
+    except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError):
+        sound = False
     if not sound:
         raise ValueError("X is a damaged sparse matrix: its indices do not fit its shape, or one another.")
+
+
+def parts_fit(X: Any) -> bool:
+    """Whether all indices are in range, and as many as there are values."""
+    if X.format == "lil":  # SciPy's conversion does not look at these, nor at the next
+        lists = zip(range(X.shape[0]), X.rows, X.data, strict=True)
+        if not all(len(indices) == len(values) for _, indices, values in lists):
+            return False
+    if X.format == "dia" and X.offsets.shape != X.data.shape[:1]:
+        return False
+    if X.format in ("csc", "csr"):
+        lines, width = X.shape if X.format == "csr" else X.shape[::-1]
+        starts, places = X.indptr, [(X.indices, width)]
+        if starts.dtype.kind not in "iu" or starts.shape != (lines + 1,) or starts[0] or starts[-1] > X.data.size:
+            return False
+        if (starts[1:] < starts[:-1]).any():
+            return False
+    else:
+        X = X.tocoo()
+        places = [(X.row, X.shape[0]), (X.col, X.shape[1])]
+    return not np.ma.is_masked(X.data) and all(in_range(indices, X.data.shape, length) for indices, length in places)
+
+
+def in_range(indices: Array, shape: tuple[int, ...], length: int) -> bool:
+    """Whether indices are a vector of this shape, each from 0 to the length, which does not belong to them."""
+    whole = indices.ndim == 1 and indices.shape == shape and indices.dtype.kind in "iu"
+    return whole and (not indices.size or bool(indices.min() >= 0 and indices.max() < length))
 
 
 def canonical_columns(X: Any) -> Any:
