@@ -34,16 +34,16 @@ ROOMS = {
     "relaxation": "arrays rounding tuning expiry working_memory formatting.cards design problem kernels",
     "screening": "arrays rounding formatting.cards problem relaxation",
     "incumbents": "arrays tuning expiry problem kernels relaxation screening",
-    "search": "arrays rounding tuning expiry working_memory status files formatting.cards verification problem "
+    "search": "arrays rounding tuning expiry working_memory status text files formatting.cards verification problem "
     "kernels relaxation screening incumbents",
-    "estimation": "arrays defaults status prediction formatting.digits problem search.solution",
+    "estimation": "arrays defaults status text prediction formatting.digits problem search.solution",
     "path": "status formatting.cards problem search estimation",
     "summary": "arrays formatting problem.labels search.solution estimation",
     "stability": "arrays status formatting problem search estimation",
     "good_models": "arrays status files formatting problem search",
     # what users touch
     "datasets": "arrays files",
-    "estimators": "arrays defaults status prediction problem screening search estimation path summary stability",
+    "estimators": "arrays defaults status text prediction problem screening search estimation path summary stability",
     "plots": "arrays formatting.escaping problem screening search path stability good_models",
     "saving": "defaults files problem.copies problem.validation search.solution estimation estimators",
     "tables": "arrays sparsity text files",

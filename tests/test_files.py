@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
@@ -36,6 +37,13 @@ def test_errors_name_the_file_and_not_the_temporary_one(tmp_path):
         temporary.write_text("text")
     assert caught.value.filename == str(path)
     assert ".part" not in str(caught.value)
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    with pytest.raises(OSError, match="No space left on device: ") as caught, write_whole(tmp_path / "a.txt"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(tmp_path / "a.txt")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_errors_about_other_files_are_left_alone(tmp_path):

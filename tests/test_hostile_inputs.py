@@ -13,7 +13,10 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+import sklearn.utils.parallel
 from scipy import sparse
 
 import safescreen as ss
@@ -77,6 +80,9 @@ MATRICES: dict[str, Callable[[], Any]] = {
     "a set": lambda: {1, 2, 3},
     "a dictionary": lambda: {"a": [1.0]},
     "a generator": lambda: (row for row in X),
+    "complex frame": lambda: pd.DataFrame(X + 1j),
+    "frame of dates": lambda: pl.DataFrame(X).with_columns(date=pl.date(2020, 1, 1)),
+    "integers beyond doubles": lambda: [[10**400] * N] * M,
 }
 
 LABELS: dict[str, Callable[[], Any]] = {
@@ -91,6 +97,7 @@ LABELS: dict[str, Callable[[], Any]] = {
     "nan": lambda: np.where(np.arange(M) == 3, np.nan, Y),
     "infinite": lambda: np.where(np.arange(M) == 3, np.inf, Y),
     "complex": lambda: Y + 1j,
+    "masked": lambda: np.ma.masked_array(Y, mask=np.arange(M) == 3),
     "two columns": lambda: np.column_stack((Y, Y)),
     "a word": lambda: "yes",
     "a number": lambda: 1,
@@ -112,6 +119,14 @@ WEIGHTS: dict[str, Callable[[], Any]] = {
     "two columns": lambda: np.ones((M, 2)),
     "complex": lambda: np.ones(M) * 1j,
     "text": lambda: np.full(M, "one"),
+    "numbers as text": lambda: np.full(M, "1.5"),
+    "numbers as objects of text": lambda: np.full(M, "1.5", dtype=object),
+    "numbers as bytes": lambda: np.full(M, b"1.5"),
+    "complex with a real part": lambda: np.ones(M) + 1j,
+    "masked": lambda: np.ma.masked_array(np.ones(M), mask=np.arange(M) == 3),
+    "durations": lambda: np.full(M, np.timedelta64(1, "D")),
+    "dates": lambda: np.full(M, np.datetime64("2020-01-01")),
+    "integers beyond doubles": lambda: [10**400] * M,
     "one class has none": lambda: np.where(Y == 1, 0.0, 1.0),
     "a word": lambda: "balanced",
     "one number": lambda: 2.5,
@@ -119,22 +134,22 @@ WEIGHTS: dict[str, Callable[[], Any]] = {
 
 ARGUMENTS: dict[str, list[Any]] = {
     "k": [0, -1, 2.5, "3", None, True, [1, 2], np.nan, 1j, Decimal("2.5")],
-    "gamma": [0.0, -1.0, np.nan, np.inf, -np.inf, "1", None, True, [1.0], 1j],
-    "mu": [-1.0, np.nan, np.inf, "0.1", True, [0.1, 0.2], 1j],
-    "fit_intercept": ["yes", 2, None, 0.5, [True]],
-    "standardize": ["no", 2, None, -1, []],
+    "gamma": [0.0, -1.0, np.nan, np.inf, -np.inf, "1", None, True, [1.0], 1j, 10**400, X],
+    "mu": [-1.0, np.nan, np.inf, "0.1", True, [0.1, 0.2], 1j, 10**400, X],
+    "fit_intercept": ["yes", 2, None, 0.5, [True], X],
+    "standardize": ["no", 2, None, -1, [], X],
     "include": [[N], [-1], ["x0"], [0.5], [None], 3.7, [[0]], {"a": 1}],
     "exclude": [[N], [-N - 1], ["x0"], [0.5], [None], 3.7, [[0]]],
-    "positive_class": [7, "yes", np.nan, [1], (0, 1)],
+    "positive_class": [7, "yes", np.nan, [1], (0, 1), X],
 }
 
 SETTINGS: dict[str, list[Any]] = {
-    "rel_gap": [-1e-9, 1.0, 2, np.nan, np.inf, "1e-4", None, True, [1e-4]],
+    "rel_gap": [-1e-9, 1.0, 2, np.nan, np.inf, "1e-4", None, True, [1e-4], X],
     "time_limit": [-1.0, np.nan, "1", True, [1.0], -np.inf],
     "node_limit": [-1, 1.5, "10", True, np.nan],
     "screening": ["both", None, True, 1, ["nodes"]],
     "n_threads": [0, -1, 1.5, "2", True, None],
-    "warm_start": ["best", [1.0], np.full(N, np.nan), np.full(N + 1, 1.0), 3, {"a": 1}],
+    "warm_start": ["best", [1.0], np.full(N, np.nan), np.full(N + 1, 1.0), 3, {"a": 1}, 10**400, [10**400] * N, X],
     "proof": [3, True, b"\0", "", "a\0b", "no/such/folder/proof.npz"],
     "callback": [3, "print", [1]],
 }
@@ -231,6 +246,13 @@ def assert_a_sentence(error: BaseException) -> None:
     assert "setting an array element" not in said.splitlines()[0] or "X" in said
 
 
+def assert_one_line(error: BaseException) -> None:
+    """However large the value it is about."""
+    assert_a_sentence(error)
+    assert "\n" not in str(error)
+    assert len(str(error)) < 400
+
+
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrices_are_refused(name, door):
@@ -284,7 +306,7 @@ def test_weights_are_refused(name, door):
 def test_arguments_are_refused(name, value):
     with pytest.raises((ValueError, TypeError), match=name) as caught:
         problem(**{name: value}, **({"mu": None} if name == "k" and value is None else {}))
-    assert_a_sentence(caught.value)
+    assert_one_line(caught.value)
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in SETTINGS.items() for value in values])
@@ -292,8 +314,89 @@ def test_settings_are_refused(name, value, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises((ValueError, TypeError, OSError)) as caught:
         ss.solve(problem(), **{name: value})
-    assert_a_sentence(caught.value)
+    assert_one_line(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def unreadable() -> Any:
+    class Unreadable:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    return Unreadable()
+
+
+@pytest.mark.parametrize("value", [10**400, X, unreadable(), "x" * 1000])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda value: problem().objective(value),
+        lambda value: problem().objective(np.zeros(N), value),
+        lambda value: ss.relax(problem(), formulation="big-m", M=value),
+        lambda value: ss.L0LogisticRegression(k=2, refit_gamma=value).fit(X, Y),
+        lambda value: ss.L0LogisticRegression(k=2, copies=value).fit(X, Y),
+        lambda value: ss.L0LogisticRegressionCV(k=[1], criterion=value).fit(X, Y),
+    ],
+)
+def test_no_value_is_too_large_for_a_sentence(ask, value):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        ask(value)
+    assert_one_line(caught.value)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 257, 10_000, 10**30, 1.5, np.inf, "2", True, [1], np.ma.masked])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda n_jobs: ss.L0LogisticRegressionCV(k=[1], cv=2, n_jobs=n_jobs).fit(X, Y),
+        lambda n_jobs: ss.L0LogisticRegression(k=2).fit(X, Y).stability(X, Y, n_resamples=1, n_jobs=n_jobs),
+    ],
+)
+def test_jobs_are_refused(ask, n_jobs):
+    with pytest.raises(ValueError, match="n_jobs is ") as caught:
+        ask(n_jobs)
+    assert_one_line(caught.value)
+
+
+def test_no_process_is_started_without_work(model, monkeypatch):
+    asked = []
+
+    class Watched(sklearn.utils.parallel.Parallel):
+        def __init__(self, n_jobs, **options):
+            asked.append(n_jobs)
+            super().__init__(n_jobs=1, **options)
+
+    monkeypatch.setattr("sklearn.utils.parallel.Parallel", Watched)
+    monkeypatch.setattr("safescreen.estimators.cross_validation.Parallel", Watched)
+    model.stability(X, Y, n_resamples=3, n_jobs=200)
+    ss.L0LogisticRegressionCV(k=[1], cv=2, n_jobs=200).fit(X, Y)
+    assert asked == [3, 2]
+
+
+def test_a_budget_beyond_all_features():
+    for k in (10**30, 10**400):
+        assert problem(k=k).k >= N
+        assert ss.L0LogisticRegressionCV(k=k, cv=2).fit(X, Y).support_.size <= N
+
+
+@pytest.mark.parametrize("limit", [10**400, np.float16(100.0), np.float32(100.0)])
+def test_total_times_are_pythons_own_numbers(limit, model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        ss.L0LogisticRegressionCV(k=[1], cv=2, time_limit=limit).fit(X, Y)
+        model.stability(X, Y, n_resamples=1, time_limit=limit)
+
+
+def test_an_upper_bound_beyond_doubles_is_infinite():
+    assert ss.screen(problem(), upper_bound=10**400).upper_bound == math.inf
+
+
+def test_the_strongest_ridge_leaves_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        fitted = ss.L0LogisticRegression(k=2, refit_gamma=1e-320).fit(X, Y)
+    assert np.abs(fitted.coef_).max() < 1e-290
+    assert np.isfinite(fitted.intercept_).all()
 
 
 @pytest.mark.parametrize("name", ANSWERED)

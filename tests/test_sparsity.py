@@ -26,7 +26,18 @@ DAMAGES = {
     "starts that do not begin with zero": "matrix.indptr[0] = -7",
 }
 
-SURFACES = ("Problem", "fit", "cv", "screen", "predict", "transform", "verify", "held-out data", "file")
+SURFACES = (
+    "Problem",
+    "fit",
+    "cv",
+    "screen",
+    "predict",
+    "transform",
+    "inverse transform",
+    "verify",
+    "held-out data",
+    "file",
+)
 
 SCRIPT = """
     import json, sys
@@ -43,6 +54,8 @@ SCRIPT = """
     fitted.classes_, fitted.positive_class_ = np.array([0, 1]), 1
     screener = ss.SafeScreener()
     screener.support_, screener.n_features_in_ = np.arange(6), 12
+    wider = ss.SafeScreener()
+    wider.support_, wider.n_features_in_ = np.arange(12), 20
 
     def damaged(damage):
         matrix = sparse.random(40, 12, density=0.3, format="csr", random_state=0)
@@ -61,6 +74,7 @@ SCRIPT = """
         "screen": lambda X: ss.SafeScreener(k=2).fit(X, y),
         "predict": fitted.predict,
         "transform": screener.transform,
+        "inverse transform": wider.inverse_transform,
         "verify": lambda X: ss.verify(folder + "/none.npz", X, y),
         "held-out data": check_matrix,
         "file": from_file,
@@ -142,7 +156,18 @@ def test_room_that_is_not_in_use_passes_and_stays():
         ("lil", lambda matrix: matrix.rows.__setitem__(0, [800])),
         ("lil", lambda matrix: matrix.rows[np.flatnonzero([len(row) for row in matrix.rows])[0]].append(-1)),
         ("lil", lambda matrix: matrix.data.__setitem__(0, [1.0] * 7)),
+        ("lil", lambda matrix: matrix.rows.__setitem__(0, [0.5] * len(matrix.rows[0]))),
+        ("lil", lambda matrix: matrix.rows.__setitem__(0, [1, float("nan"), 900][: len(matrix.rows[0])] or [-1])),
         ("dia", lambda matrix: setattr(matrix, "offsets", matrix.offsets[:-1])),
+        ("dia", lambda matrix: setattr(matrix, "offsets", matrix.offsets + 0.5)),
+        ("dia", lambda matrix: setattr(matrix, "offsets", 0 * matrix.offsets)),
+        ("dia", lambda matrix: setattr(matrix, "data", matrix.data.ravel())),
+        ("coo", lambda matrix: setattr(matrix, "coords", (*matrix.coords, matrix.coords[0]))),
+        ("csr", lambda matrix: setattr(matrix, "indptr", matrix.indptr.tolist())),
+        ("csr", lambda matrix: setattr(matrix, "data", None)),
+        ("csc", lambda matrix: setattr(matrix, "data", np.ma.masked_less(matrix.data, 0.5))),
+        ("dok", lambda matrix: matrix._dict.__setitem__((0.5, 1), 1.0)),
+        ("dok", lambda matrix: matrix._dict.__setitem__((10**40, 1), 1.0)),
     ],
 )
 def test_other_forms(form, damage):

@@ -2,15 +2,24 @@
 
 A limit belongs to the whole of a solve, while the work is done in rooms that know nothing of it. So the solve says once
 how to find out, with `expiring`, and every long pass calls `look_up`, which raises `ExpiredError` when time is up.
-Where there is something worth finishing, `grace` gives a little more.
+Where there is something worth finishing, `grace` gives a little more. A long call of a library has no pieces: `aside`
+looks up while it runs in a thread of its own, which also lets Ctrl-C raise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Thread
 from time import perf_counter
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+SECONDS_BETWEEN_LOOKS = 0.02
+"""How often clock and keyboard are looked at while other threads work."""
 
 GRACE_SECONDS = 1.2
 """How long work may go on after time is up that makes something of what was reached: a bound, a model."""
@@ -73,3 +82,25 @@ def look_up() -> None:
     """Raise `ExpiredError` if time is up: to be called between two pieces of long work."""
     if is_over():
         raise ExpiredError
+
+
+def begun(function: Callable[[], Result]) -> Future[Result]:
+    """A call in a thread of its own, which is quicker at hand than a pool of one."""
+    task: Future[Result] = Future()
+
+    def carry_out() -> None:
+        try:
+            task.set_result(function())
+        except BaseException as error:
+            task.set_exception(error)
+
+    Thread(target=carry_out, daemon=True).start()
+    return task
+
+
+def aside(function: Callable[[], Result]) -> Result:
+    """Call what cannot be left in the middle; if time is up or Ctrl-C raises, it is left to itself."""
+    task = begun(function)
+    while wait([task], SECONDS_BETWEEN_LOOKS).not_done:
+        look_up()
+    return task.result()

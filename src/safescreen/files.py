@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from safescreen.text import nearest
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class TooLargeError(MemoryError):
@@ -57,7 +60,8 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         _flush(temporary)
         temporary.replace(final)
     except OSError as error:
-        if error.filename is not None and os.fspath(error.filename) == os.fspath(temporary):
+        full = error.filename is None and error.errno in _FULL  # of what is written, only the system knows the name
+        if full or (error.filename is not None and os.fspath(error.filename) == os.fspath(temporary)):
             error.filename, error.filename2 = os.fspath(path), None
         raise
     finally:

@@ -7,6 +7,7 @@ at best. Its own ``check_format`` looks at two of the formats, and changes the m
 from __future__ import annotations
 
 from itertools import pairwise
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -36,18 +37,22 @@ def _fault(matrix: Any) -> str:
     """What is wrong, empty if nothing is."""
     if len(matrix.shape) != 2:
         return ""  # the shape is somebody else's business
+    if np.ma.is_masked(getattr(matrix, "data", None)):
+        return "some of its values are masked"
     if matrix.format in ("csr", "csc", "bsr"):
         return _compressed_fault(matrix)
     if matrix.format == "coo":
         coordinates = getattr(matrix, "coords", None) or (matrix.row, matrix.col)
+        if len(coordinates) != 2:
+            return f"its entries have {len(coordinates)} coordinates"
         sizes = {np.shape(part) for part in (matrix.data, *coordinates)}
         if len(sizes) != 1:
             return "values, rows and columns are not equally many"
         return next(filter(None, map(_range_fault, coordinates, matrix.shape)), "")
     if matrix.format == "lil":
         return _lists_fault(matrix)
-    if matrix.format == "dia" and np.shape(matrix.offsets) != np.shape(matrix.data)[:1]:
-        return "there is not one offset per diagonal"
+    if matrix.format == "dia":
+        return _diagonals_fault(matrix)
     if matrix.format == "dok":
         return next((f"there is no place {key}" for key in matrix.keys() if not _inside(key, matrix.shape)), "")  # noqa: SIM118
     return ""
@@ -64,7 +69,9 @@ def _compressed_fault(matrix: Any) -> str:
     elif np.ndim(matrix.data) != 1:
         return "its values are not a vector"
     lines, width = (columns, rows) if matrix.format == "csc" else (rows, columns)
-    starts, indices = np.asarray(matrix.indptr), np.asarray(matrix.indices)
+    starts, indices = matrix.indptr, matrix.indices
+    if not all(isinstance(part, np.ndarray) for part in (starts, indices, matrix.data)):
+        return "indptr, indices and data must be arrays"
     if starts.dtype.kind not in "iu" or starts.shape != (lines + 1,):
         return f"indptr must have {lines + 1} integers"
     if starts[0] != 0 or any((piece[1:] < piece[:-1]).any() for piece in _overlapping(starts)):
@@ -94,6 +101,16 @@ def _range_fault(indices: Any, length: int) -> str:
     return f"it has the index {wrong}, but indices must be from 0 to {length - 1}"
 
 
+def _diagonals_fault(matrix: Any) -> str:
+    """What is wrong with diagonals."""
+    offsets = np.asarray(matrix.offsets)
+    if np.ndim(matrix.data) != 2 or offsets.shape != np.shape(matrix.data)[:1]:
+        return "there is not one offset per diagonal"
+    if offsets.dtype.kind not in "iu":
+        return f"an offset is a {offsets.dtype}"
+    return "two diagonals have the same offset" if np.unique(offsets).size < offsets.size else ""
+
+
 def _lists_fault(matrix: Any) -> str:
     """What is wrong with rows that are lists."""
     rows, columns = matrix.shape
@@ -102,11 +119,11 @@ def _lists_fault(matrix: Any) -> str:
     for indices, values in zip(matrix.rows, matrix.data, strict=True):
         if len(indices) != len(values):
             return "a row does not have one value per index"
-        if indices and not all(_inside((index,), (columns,)) for index in (min(indices), max(indices))):
+        if not all(_inside((place,), (columns,)) for place in indices):
             return f"a row has an index that is not from 0 to {columns - 1}"
     return ""
 
 
 def _inside(place: Any, shape: tuple[int, ...]) -> bool:
     """Whether there is such an entry."""
-    return len(place) == len(shape) and all(0 <= int(i) < size for i, size in zip(place, shape, strict=True))
+    return len(place) == len(shape) and all(0 <= index(i) < size for i, size in zip(place, shape, strict=True))

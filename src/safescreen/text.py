@@ -1,8 +1,9 @@
-"""Words for messages: what was probably meant, a few names of many, a number with its noun."""
+"""Words for messages: what was probably meant, a few names of many, a value in brief, a number with its noun."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 _ALIKE = 0.6  # the share of common letters from which on one name may be meant by another
 _AS_ALIKE = 0.05  # how much less a name may be alike to be a candidate, too
@@ -35,6 +36,16 @@ def listed(items: Sequence[str], limit: int = 5) -> str:
     """A few quoted names."""
     shown = ", ".join(repr(str(item)) for item in items[:limit])
     return f"{shown} and {len(items) - limit} more" if len(items) > limit else shown
+
+
+def brief(value: Any, longest: int = 120) -> str:
+    """A value as it is written in Python, on one line and without its middle if that is long."""
+    try:
+        words = " ".join(repr(value).split())
+    except Exception:  # somebody else's code
+        return f"<{type(value).__name__}>"
+    half = (longest - 5) // 2
+    return words if len(words) <= longest else f"{words[:half]} ... {words[-half:]}"
 
 
 def count(number: int, noun: str) -> str:

@@ -76,12 +76,9 @@ LEVEL_DESCENTS = 4
 LEVEL_BRACKETS = 60
 """Halvings of that bracket: all that double precision can tell apart."""
 
-PATIENT_WORK = 100_000_000
-"""Arithmetic of a round from which a relaxation has a thread of its own: a tenth of a millisecond against the time
-until it can be called back."""
-
-SECONDS_BETWEEN_LOOKS = 0.02
-"""How often clock and keyboard are looked at meanwhile."""
+PATIENT_WORK = 40_000_000
+"""Arithmetic of a round from which a relaxation has a thread of its own: a twentieth of a millisecond against the time
+until it can be called back. Below it, the worst ones seen take a second."""
 
 # -- nodes of the tree --------------------------------------------------------------------------------------
 

@@ -55,23 +55,26 @@ def test_what_is_raised_while_waiting_halts_first(node):
     assert threading.active_count() < 50
 
 
-def large_relaxation():
-    """One whose exact Hessians alone are far beyond what may pass between two looks."""
+def relaxation_of(rows, k):
+    """One over these columns, at a weak ridge."""
     rng = np.random.default_rng(0)
-    features, samples = 300, 2_000
-    rows = rng.standard_normal((features, samples))
+    features, samples = rows.shape
     y = np.where(rng.random(samples) < 0.5, 1.0, -1.0)
     weights = np.full(samples, 1.0 / samples)
     columns = Columns.all_dense(rows, np.full(features, 1e-12))
-    subproblem = Subproblem(columns, y, weights, gamma=1e4, mu=0.0, k=100, intercept=True, loss=LOGISTIC)
+    subproblem = Subproblem(columns, y, weights, gamma=1e4, mu=0.0, k=k, intercept=True, loss=LOGISTIC)
     return subproblem, make_node(features, samples, np.ones(features)), make_workspace(features, weights, features)
 
 
-@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="takes minutes where nothing is compiled")
+compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="takes minutes where nothing is compiled")
+
+
+@compiled_only
 def test_a_relaxation_that_is_halted_has_a_valid_bound():
     kernels.warm_up()
-    subproblem, node, workspace = large_relaxation()
-    assert patience.is_long(300, 2_000)
+    rows = np.random.default_rng(0).standard_normal((300, 2_000))  # exact Hessians take long
+    subproblem, node, workspace = relaxation_of(rows, 100)
+    assert patience.is_long(*rows.shape)
     assert not patience.is_long(10, 1_000)
     target = Target(np.inf, 1e-13, 0.0)
     with expiring(lambda: True):
@@ -83,3 +86,27 @@ def test_a_relaxation_that_is_halted_has_a_valid_bound():
     assert not node.progress["halted"][0]
     assert int(node.progress["work"][0]) > halted_work
     assert relaxed.bound.value <= whole.primal
+
+
+def test_a_short_relaxation_is_not_halted_because_a_long_one_was():
+    kernels.warm_up()
+    subproblem, node, workspace = relaxation_of(np.random.default_rng(0).standard_normal((4, 20)), 2)
+    start, target = Start(1.0, 0.0, GRAM), Target(np.inf, 1e-9, 0.0)
+    whole = kernels.relax(subproblem, node, workspace, start, target)
+    node.x[:] = 0.0
+    node.u[:] = 0.0
+    patience.halt([node])
+    assert kernels.relax(subproblem, node, workspace, start, target) == whole
+
+
+@compiled_only
+def test_a_relaxation_of_few_samples_is_halted_in_its_model():
+    """Hundreds of columns of very different scales: one model takes long, whatever the samples."""
+    kernels.warm_up()
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((440, 100)) * 10.0 ** rng.uniform(-4.0, 4.0, (440, 1))
+    subproblem, node, workspace = relaxation_of(rows, 220)
+    with expiring(lambda: True):
+        relaxed = kernels.relax(subproblem, node, workspace, Start(1.0, 0.0, GRAM), Target(np.inf, 1e-13, 0.0))
+    assert node.progress["halted"][0]
+    assert relaxed.bound.value <= relaxed.primal

@@ -38,6 +38,13 @@ def model_at(x, kinds, hessian=None, gradient=None):
     return model
 
 
+def progress_of(size, level=0.0):
+    """Where a relaxation stands that is about to minimise a model of this size, beginning at this level."""
+    progress = np.zeros(1, PROGRESS)
+    progress["working"], progress["level"] = size, level
+    return progress[0]
+
+
 # -- the level and the penalty ---------------------------------------------------------------------------
 
 
@@ -183,7 +190,7 @@ def test_minimum_against_an_interior_point_method(name, thorough):
         case = Random(name, seed)
         model = case.model()
         level = max(1.0, case.penalty.lowest) if case.penalty.kappa < case.size else case.penalty.lowest
-        level = kernel.minimise(model, case.size, level, case.penalty, 1e-10, thorough)
+        level = kernel.minimise(model, progress_of(case.size, level), case.penalty, 1e-10, thorough)
         found, optimum = case.value(model), case.optimum()
         assert found == pytest.approx(optimum, rel=1e-6, abs=1e-6)
         x = model.x[: case.size]
@@ -199,8 +206,9 @@ def test_minimum_against_an_interior_point_method(name, thorough):
 def test_compiled_minimum_is_the_interpreted_one():
     case = Random("correlated, budget", 0)
     model, again = case.model(), case.model()
-    level = compiled(kernel.minimise, model, case.size, 1.0, case.penalty, 1e-12, True)
-    assert level == pytest.approx(kernel.minimise(again, case.size, 1.0, case.penalty, 1e-12, True), rel=1e-9)
+    progress = progress_of(case.size, 1.0)
+    level = compiled(kernel.minimise, model, progress, case.penalty, 1e-12, True)
+    assert level == pytest.approx(kernel.minimise(again, progress, case.penalty, 1e-12, True), rel=1e-9)
     assert model.x[: case.size] == pytest.approx(again.x[: case.size], abs=1e-9)
 
 
@@ -227,7 +235,7 @@ def test_sweep_of_an_intercept_without_curvature_stays():
 def test_face_step_solves_a_ridge_regression_at_once():
     case = Random("nothing free", 2)
     model = case.model()
-    level, exact = kernel.face_step(model, case.size, 0.3, case.penalty)
+    level, exact = kernel.face_step(model, progress_of(case.size), 0.3, case.penalty)
     assert (level, exact) == (0.3, True)
     ridge = np.diag(np.where(case.kinds == RIDGE, 2.0 / case.penalty.gamma, 0.0))
     solution = np.linalg.solve(case.hessian + ridge, case.hessian @ case.start - case.gradient)
@@ -236,11 +244,12 @@ def test_face_step_solves_a_ridge_regression_at_once():
 
 def test_face_step_stops_at_the_first_sign_change():
     model = model_at([0.5, 0.5], [FREE, FREE], np.eye(2), [2.0, 0.6])  # at the level 1, with γ = 2, both fall
-    level, exact = kernel.face_step(model, 2, 1.0, Penalty(2.0, 0.5, 1.0, 2))
+    level, exact = kernel.face_step(model, progress_of(2), 1.0, Penalty(2.0, 0.5, 1.0, 2))
     assert (level, exact) == (1.0, False)
     assert model.x[0] == 0.0
     assert 0.0 < model.x[1] < 0.5
-    assert kernel.face_step(model_at([0.0], [FREE], [[1.0]], [9.0]), 1, 1.0, Penalty(2.0, 0.5, 1.0, 1)) == (1.0, True)
+    nothing = model_at([0.0], [FREE], [[1.0]], [9.0])
+    assert kernel.face_step(nothing, progress_of(1), 1.0, Penalty(2.0, 0.5, 1.0, 1)) == (1.0, True)
 
 
 def test_budget_misfit_by_hand():
@@ -278,9 +287,34 @@ def test_level_is_bracketed_from_anywhere(name):
     case = Random(name, 4)
     for level in (max(case.penalty.lowest, 1e-3), 1.0, 100.0):
         model = case.model()
-        found = kernel.bracket_level(model, case.size, level, case.penalty, 1e-10)
+        found = kernel.bracket_level(model, progress_of(case.size), level, case.penalty, 1e-10)
         assert found >= case.penalty.lowest
         assert case.value(model) == pytest.approx(case.optimum(), rel=1e-6, abs=1e-6)
+
+
+class Halting:
+    """Progress that is halted from the so-manieth look on."""
+
+    def __init__(self, size, level, looks):
+        self.working, self.level, self.looks = size, level, looks
+
+    @property
+    def halted(self):
+        self.looks -= 1
+        return self.looks < 0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_minimisation_is_halted_at_the_next_look(name):
+    case = Random(name, 0)
+    for looks in range(60):
+        progress = Halting(case.size, max(1.0, case.penalty.lowest), looks)
+        level = kernel.minimise(case.model(), progress, case.penalty, 1e-14, True)
+        assert level >= case.penalty.lowest
+        assert progress.looks >= -4  # every loop around it looks once more
+        if progress.looks >= 0:
+            break
+    assert looks > case.size  # within a factorisation, too
 
 
 # -- Hessians --------------------------------------------------------------------------------------------

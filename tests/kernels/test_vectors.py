@@ -77,6 +77,11 @@ def test_selection_with_ties(call, gains, k):
 # -- Cholesky --------------------------------------------------------------------------------------------
 
 
+def factorise(call, matrix, size):
+    for a in range(size):
+        call(vectors.factorise_column, matrix, size, a)
+
+
 def positive_definite(rng, size):
     root = rng.standard_normal((size + 3, size))
     return root.T @ root
@@ -89,7 +94,7 @@ def test_cholesky_against_scipy(call, size):
     factor = np.full((size + 2, size + 2), np.nan)
     factor[:size, :size] = np.tril(matrix)
     solution = rhs.copy()
-    call(vectors.factorise, factor, size)
+    factorise(call, factor, size)
     call(vectors.solve_factorised, factor, size, solution)
     lower = np.tril(factor[:size, :size])
     assert lower == pytest.approx(linalg.cholesky(matrix, lower=True), rel=1e-9, abs=1e-9)
@@ -106,7 +111,7 @@ def test_duplicated_columns_are_left_where_they_are(call, copies):
     root = np.hstack([root, root[:, copies]])
     matrix, rhs = root.T @ root, root.T @ rng.standard_normal(12)
     solution, factor = rhs.copy(), matrix.copy()
-    call(vectors.factorise, factor, len(matrix))
+    factorise(call, factor, len(matrix))
     call(vectors.solve_factorised, factor, len(matrix), solution)
     assert solution[size:] == pytest.approx(np.zeros(len(copies)), abs=1e-30)
     assert solution[:size] == pytest.approx(np.linalg.solve(matrix[:size, :size], rhs[:size]), rel=1e-9)
@@ -116,6 +121,7 @@ def test_duplicated_columns_are_left_where_they_are(call, copies):
 def test_columns_of_zeros_are_left_where_they_are():
     matrix = np.diag([4.0, 0.0, 9.0])
     solution = np.array([8.0, 5.0, 27.0])
-    vectors.factorise(matrix, 3)
+    for a in range(3):
+        vectors.factorise_column(matrix, 3, a)
     vectors.solve_factorised(matrix, 3, solution)
     assert solution == pytest.approx([2.0, 0.0, 3.0], abs=1e-90)

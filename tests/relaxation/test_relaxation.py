@@ -11,6 +11,7 @@ from scipy import sparse
 
 import safescreen as ss
 from problems import plain
+from safescreen.relaxation import big_m
 from safescreen.relaxation.bounds import Bound, Fixings, bound_at, sharp_bound_at
 
 ACCURACY = 1e-9
@@ -228,6 +229,26 @@ def test_big_m_is_the_weaker_relaxation(terms, gamma, intercept):
     assert weak.value - weak.lower_bound <= 1e-8 * weak.value
     assert weak.value <= strong.value * (1.0 + 1e-9)
     assert weak.lower_bound < strong.lower_bound
+
+
+@pytest.mark.parametrize("kind", ["plain", "correlated", "duplicated"])
+def test_big_m_of_a_matrix_too_large_to_decompose(kind, monkeypatch):
+    X, y = make_data(kind, 60, 40)
+    problem = ss.Problem(X, y, k=4, gamma=2.0)
+    whole = ss.relax(problem, formulation="big-m", M=0.5)
+    monkeypatch.setattr(big_m, "LARGEST_DECOMPOSITION", 0)
+    monkeypatch.setattr(np.linalg, "norm", only_of_vectors(np.linalg.norm))
+    assert ss.relax(problem, formulation="big-m", M=0.5).value == pytest.approx(whole.value, rel=1e-8)
+
+
+def only_of_vectors(norm):
+    """The norm of a matrix is a decomposition, in the middle of which nobody sees Ctrl-C."""
+
+    def of_vector(vector):
+        assert vector.ndim == 1
+        return norm(vector)
+
+    return of_vector
 
 
 @pytest.mark.interpreted

@@ -327,7 +327,7 @@ def test_held_out_section(solution):
     assert {a.get("data-chart") for _, a in page.tags} >= {"roc", "calibration"}
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.coo_array, sparse.bsr_array])
 def test_training_samples_are_not_called_unseen(solution, form):
     X, y = data()
     assert "All of them are training data, too" in Page(ss.report(solution, test=(form(X), y))).text

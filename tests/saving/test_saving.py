@@ -365,7 +365,8 @@ def test_missing_entry(path, name):
         ({"n_features": 2}, "feature names"),
         ({"feature_names": [1] * 10}, "feature names"),
         ({"support": [0, 1, 99]}, "from 0 to 9"),
-        ({"support": [0, 1]}, "one index"),
+        ({"support": [0, 1]}, "an index of its own"),
+        ({"support": [0, 1, 1]}, "an index of its own"),
         ({"coefficients": [1.0, 2.0, "3"]}, "finite numbers"),
         ({"classes": {}}, "labels cannot be read"),
         ({"classes": {"dtype": "<i8", "labels": ["a", "b"]}}, "labels cannot be read"),
@@ -403,6 +404,14 @@ def test_wrong_entries(path, changes, words):
 def test_wrong_ridges(path, entry, changes, words):
     rewritten(path, **{entry: {**json.loads(path.read_text(encoding="utf-8"))[entry], **changes}})
     refused(path, words)
+
+
+@pytest.mark.parametrize("name", ["k", "mu", "nodes"])
+def test_a_ridge_without_an_entry(path, name):
+    selection = json.loads(path.read_text(encoding="utf-8"))["selection"]
+    del selection[name]
+    rewritten(path, selection=selection)
+    refused(path, f"needs another '{name}'")
 
 
 def test_wrong_class_weight(path):

@@ -112,6 +112,16 @@ def test_the_users_features_alone_are_tried(monkeypatch):
     assert ss.solve(problem, node_limit=0).objective <= alone.objective * (1.0 + 1e-12)
 
 
+def test_no_model_is_worse_than_none_even_within_the_gap():
+    """A wide gap is reached at the root, by a model that is not worth the price of its features."""
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 12, 3, 1.0, random_state=0)
+    problem = ss.Problem(X, y, mu=0.02, gamma=0.5)
+    poor = polish(problem, np.arange(12), np.zeros(12), 0.0)
+    assert poor.objective > without_coefficients(problem)
+    solution = ss.solve(problem, rel_gap=0.9, warm_start=poor.x)
+    assert solution.objective <= without_coefficients(problem) * (1.0 + 1e-12)
+
+
 def test_bounds_are_never_below_the_trivial_one():
     X, y = time_stamps(30, 0, spread=1e-9)
     problem = ss.Problem(X, y, mu=0.01, gamma=1e4, include=[0], standardize=False, fit_intercept=True)

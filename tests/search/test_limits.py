@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 import safescreen as ss
 from safescreen import expiry
-from safescreen.design import dense
-from safescreen.incumbents import first_incumbent, improve, without_features
+from safescreen.design import base, dense
+from safescreen.design import sparse as sparse_design
+from safescreen.incumbents import Refitter, first_incumbent, improve, polish_in_time, without_features
 from safescreen.relaxation import solve_root, trivial_bound
 
 
@@ -73,6 +76,48 @@ def test_time_may_be_up_at_any_look(problem, monkeypatch):
     assert done
     assert number > 5
     assert bounds[0] == trivial < bounds[-1]
+
+
+def test_a_fit_that_is_halted_leaves_time_to_evaluate_it(problem, monkeypatch):
+    """Else a search that is ended in a large fit would return no feature at all."""
+    now, fit = [0.0], Refitter.fit
+
+    def fit_until_halted(*args):
+        while not expiry.is_over():
+            now[0] += 0.01
+        return fit(*args)
+
+    monkeypatch.setattr(base, "SMALL_ENTRIES", 0)
+    monkeypatch.setattr(expiry, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(Refitter, "fit", fit_until_halted)
+    with expiry.expiring(lambda: True):
+        model = polish_in_time(problem, np.array([0, 1, 7]), np.zeros(40), 0.0)
+    assert now[0] < expiry.GRACE_SECONDS
+    assert model is not None
+    assert model.support.tolist() == [0, 1, 7]
+
+
+def test_what_has_no_pieces_is_left_to_itself():
+    go_on = threading.Event()
+    with expiry.expiring(lambda: True), pytest.raises(expiry.ExpiredError):
+        expiry.aside(go_on.wait)
+    go_on.set()
+    with expiry.expiring(lambda: False):
+        assert expiry.aside(lambda: 7) == 7
+        with pytest.raises(ZeroDivisionError):
+            expiry.aside(lambda: 1 / 0)
+
+
+def test_a_large_sparse_matrix_is_converted_aside(monkeypatch):
+    X = sparse.random_array((50, 30), density=0.3, random_state=np.random.default_rng(0), format="csr")
+    y = np.arange(50) % 2
+    expected = ss.Problem(X, y, k=2).design.matrix
+    converted = []
+    monkeypatch.setattr(sparse_design, "CONVERTED_ENTRIES", 10)
+    monkeypatch.setattr(sparse_design, "aside", lambda function: converted.append(1) or expiry.aside(function))
+    found = ss.Problem(X, y, k=2).design.matrix
+    assert converted == [1]
+    assert (found != expected).nnz == 0
 
 
 def copy_of(problem):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import sys
 import threading
 import warnings
 from pathlib import Path
+from time import monotonic, sleep
 
 import numpy as np
 import pytest
@@ -15,6 +18,8 @@ from typer.testing import CliRunner
 import safescreen as ss
 from problems import data_of, synthetic
 from safescreen import cli
+from safescreen.design.dense import DenseDesign
+from safescreen.expiry import look_up
 from safescreen.search import proof_writer
 from safescreen.search.proof_writer import ProofWriter
 
@@ -63,6 +68,67 @@ def test_several_threads(monkeypatch, tmp_path, problem):
     with pytest.warns(ss.ProofNotWrittenWarning):
         assert ss.solve(problem, proof=tmp_path / "proof.npz", n_threads=2).status == "optimal"
     assert os.listdir(tmp_path) == []
+
+
+# -- a matrix whose hash takes longer than the search ---------------------------------------------------------------
+
+
+@pytest.fixture
+def slow_hashing(monkeypatch):
+    """Begun, and over when somebody says so."""
+    over = threading.Event()
+    parts = DenseDesign._canonical_parts
+
+    def slow(design):
+        while not over.wait(0.01):
+            look_up()
+        yield from parts(design)
+
+    monkeypatch.setattr(DenseDesign, "_canonical_parts", slow)
+    yield over
+    over.set()
+
+
+def fresh():
+    """A problem whose matrix nobody has hashed."""
+    return synthetic(60, 30, k=5, gamma=100.0)
+
+
+def by_keyboard(test):
+    """About Ctrl-C, which reaches a process by other ways on Windows."""
+    elsewhere = pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+    return elsewhere(pytest.mark.usefixtures("keyboard")(test))
+
+
+def press(*_):
+    signal.raise_signal(signal.SIGINT)
+
+
+@by_keyboard
+def test_ctrl_c_does_not_wait_for_the_hash(slow_hashing, tmp_path):
+    with pytest.warns(ss.ProofNotWrittenWarning, match="the matrix was not hashed yet when Ctrl-C was pressed"):
+        solution = ss.solve(fresh(), proof=tmp_path / "proof.npz", callback=press, rel_gap=0.0)
+    assert solution.status == "interrupted"
+    assert os.listdir(tmp_path) == []
+    deadline = monotonic() + 10.0
+    while any(thread.name == "hashing" for thread in threading.enumerate()) and monotonic() < deadline:
+        sleep(0.01)
+    assert not any(thread.name == "hashing" for thread in threading.enumerate())
+
+
+@by_keyboard
+def test_a_limit_waits_for_the_hash_until_ctrl_c(slow_hashing, tmp_path):
+    problem, path = fresh(), tmp_path / "proof.npz"
+    timer = threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    with pytest.warns(ss.ProofNotWrittenWarning, match="hashed"):
+        assert ss.solve(problem, proof=path, time_limit=1e-9).status == "time_limit"
+    timer.join()
+    timer = threading.Timer(0.3, slow_hashing.set)
+    timer.start()
+    assert ss.solve(problem, proof=path, time_limit=1e-9).status == "time_limit"
+    timer.join()
+    assert ss.verify(path, *data_of(problem)).valid
 
 
 def test_errors_of_others_are_not_taken_for_the_disk(tmp_path, problem):

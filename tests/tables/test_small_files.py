@@ -41,11 +41,25 @@ def test_data_of_a_model_may_be_few(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
-@pytest.mark.parametrize("shape", [(2, 10**11), (2, 10**18), (2, 2_000_001), (10**11, 3), (-2, 3), (2,), (2.0, 3.0)])
+@pytest.mark.parametrize(
+    "shape", [(2, 10**11), (2, 10**18), (2, 2_000_001), (10**11, 3), (10**9, 3), (-2, 3), (2,), (2.0, 3.0)]
+)
 def test_a_shape_far_beyond_the_entries(tmp_path, form, shape):
     places = {"row": [0, 1], "col": [0, 1]} if form == "coo" else {"indices": [0, 1], "indptr": [0, 1, 2]}
     np.savez(tmp_path / "data.npz", data=[1.0, 2.0], shape=shape, format=form, **places)
     refused(tmp_path / "data.npz", "has a damaged sparse matrix")
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("name", ["indices", "indptr", "row", "col"])
+@pytest.mark.parametrize("off", [0.5, np.nan])
+def test_indices_are_not_rounded(tmp_path, form, name, off):
+    places = {"row": [0, 1], "col": [0, 1]} if form == "coo" else {"indices": [0, 1], "indptr": [0, 1, 2]}
+    if name not in places:
+        return
+    places[name] = [place + off for place in places[name]]
+    np.savez(tmp_path / "data.npz", data=[1.0, 2.0], shape=(2, 2), format=form, **places)
+    refused(tmp_path / "data.npz", "its indices are float64, but must be integers")
 
 
 @pytest.mark.parametrize("dtype", ["<U500000000", "S2000000000", ">U100000"])

@@ -12,6 +12,7 @@ from scipy import sparse
 from prover import prove
 from safescreen.verification import verify
 from safescreen.verification.__main__ import main
+from safescreen.verification.given import check_parts
 from safescreen.verification.reading import RefusedError
 from safescreen.verification.recognition import Terms, recognise_columns
 
@@ -171,3 +172,43 @@ def test_a_forged_mean_far_from_zero(form, offset):
     means[1] += max(0.02, 5 * np.spacing(offset))
     with pytest.raises(RefusedError, match="means and scales"):
         recognise_columns(form(X), means, scales, terms, weights, standardize=True)
+
+
+FORMS = ["csc", "csr", "coo", "bsr", "lil", "dia", "dok"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", [np.int32, np.uint32, np.uint8])
+def test_sparse_matrices_of_every_form(form, kind):
+    X = sparse.random_array((12, 8), density=0.3, rng=np.random.default_rng(0)).asformat(form)
+    for name in {"indices", "indptr"} & {*vars(X)}:
+        setattr(X, name, getattr(X, name).astype(kind))
+    check_parts(X)
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "change"),
+    [
+        ("lil", "rows", lambda rows: [[800], *rows[1:]]),
+        ("lil", "rows", lambda rows: [[*row, 1] for row in rows]),
+        ("lil", "rows", lambda rows: rows[:3]),
+        ("lil", "rows", lambda rows: [[10**30] * len(row) for row in rows]),
+        ("lil", "_shape", lambda _: (5, 8)),
+        ("dia", "offsets", lambda offsets: offsets[:2]),
+        ("dia", "data", lambda data: data.ravel()),
+        ("bsr", "data", lambda data: data[:, :0]),
+        ("coo", "coords", lambda coords: coords[:1]),
+        ("coo", "data", lambda _: None),
+        ("csr", "indptr", lambda indptr: indptr.tolist()),
+        ("csr", "data", lambda data: np.ma.masked_less(data, 0.5)),
+        ("csc", "indptr", lambda indptr: indptr[::-1]),
+        ("csc", "indices", lambda indices: indices.astype(np.uint64) + 2**63),
+    ],
+)
+def test_sparse_matrices_whose_parts_do_not_fit(form, name, change):
+    """Were one of them let through, SciPy might end the process."""
+    X = sparse.random_array((12, 8), density=0.5, rng=np.random.default_rng(0)).asformat(form)
+    changed = change(getattr(X, name))
+    setattr(X, name, changed if name != "rows" else np.fromiter(changed, dtype=object))
+    with pytest.raises(ValueError, match="X is a damaged sparse matrix"):
+        check_parts(X)

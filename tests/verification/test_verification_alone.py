@@ -121,8 +121,8 @@ def lines_of_code(path):
 def test_it_is_as_long_as_the_readme_says():
     length = sum(lines_of_code(path) for path in FOLDER.glob("[a-z]*.py"))
     readme = (DATA.parent.parent / "README.md").read_text(encoding="utf-8")
-    assert "seven short\nfiles](src/safescreen/verification), some 850 lines of code" in readme
-    assert 800 <= length <= 900
+    assert "seven short\nfiles](src/safescreen/verification), some 900 lines of code" in readme
+    assert 850 <= length <= 950
     assert len([*FOLDER.glob("[a-z]*.py")]) == 7
 
 

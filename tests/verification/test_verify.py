@@ -22,9 +22,10 @@ import safescreen as ss
 from prover import load, prove, save
 from safescreen.testing.hard_problems import hard_problem
 from safescreen.testing.reference import brute_force
-from safescreen.verification import arithmetic, verify
+from safescreen.verification import arithmetic, checker, recognition, verify
 from safescreen.verification.arithmetic import LN2, ROUNDOFF, log, log1p, logistic_loss, weighted_entropy
 from safescreen.verification.dual_bounds import bound_nodes, evaluate_points
+from safescreen.verification.given import as_doubles
 from safescreen.verification.reading import NODE, TREE_ARRAYS, read_proof
 from safescreen.verification.recognition import recognise_problem
 from tampering import TAMPERINGS, outcomes
@@ -205,11 +206,46 @@ def test_large_blocks_are_split(proof, monkeypatch):
     path, X, y, _ = proof
     whole = verify(path, X, y)
     monkeypatch.setattr(arithmetic, "BATCH_ENTRIES", 100)
+    monkeypatch.setattr(arithmetic, "PASS_ENTRIES", 200)
     split = verify(path, X, y)
     assert split.valid
     assert split.lower_bound == pytest.approx(whole.lower_bound, rel=1e-12)
     assert split.points == whole.points
     assert verify(path, sparse.csr_array(X), y).valid
+
+
+@pytest.mark.parametrize("step", ["check_upper_bound", "check_lower_bound"])
+def test_an_interrupted_check_gives_the_hashing_up(step, proof, monkeypatch):
+    """Hashing much data takes longer than anybody waits after Ctrl-C."""
+    path, X, y, _ = proof
+    hashed = []
+
+    def endless(matrix):
+        while len(hashed) < 10**7:
+            hashed.append(1)
+            yield np.zeros(1)
+
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(recognition, "dense_pieces", endless)
+    monkeypatch.setattr(checker, step, pressed)
+    with pytest.raises(KeyboardInterrupt):
+        verify(path, X, y)
+    assert len(hashed) < 10**7
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.bool_])
+def test_other_numbers_become_doubles_in_pieces(order, dtype, monkeypatch):
+    monkeypatch.setattr(arithmetic, "PASS_ENTRIES", 10)
+    X = np.asarray(np.arange(35).reshape(7, 5) % 3, dtype=dtype, order=order)
+    doubles = as_doubles(X)
+    assert doubles.dtype == np.float64
+    assert np.array_equal(doubles, X)
+    assert as_doubles(X[::2, ::-1]).tolist() == X[::2, ::-1].astype(float).tolist()
+    assert as_doubles(X[:0]).shape == (0, 5)
+    assert as_doubles(doubles) is doubles
 
 
 def claiming(path, target, **claims):

@@ -17,7 +17,6 @@ from safescreen.design.memory import (
     SAFE_SQUARES,
     bytes_of,
     pieces,
-    slices,
     zeros,
 )
 from safescreen.expiry import look_up
@@ -50,7 +49,7 @@ class DenseDesign(Design):
 
     def _canonical_parts(self) -> Iterator[AnyArray]:
         """Float64 entries row by row, without negative zeros."""
-        for rows in slices(self.shape[0], CHUNK_ENTRIES // self.shape[1]):
+        for rows in pieces(self.shape[0], CHUNK_ENTRIES // self.shape[1]):
             yield np.ascontiguousarray(self._X[rows], dtype=np.float64) + 0.0
 
     def _blocks(self) -> Iterator[tuple[slice, slice, FloatArray]]:

@@ -24,6 +24,9 @@ EXACT_CHUNK = 1 << 18
 PASS_ENTRIES = 1 << 26
 """Entries of a product that is left to one call of a library: from there on it goes in pieces, to look up between."""
 
+CONVERTED_ENTRIES = 1 << 22
+"""Entries of a sparse matrix from which its conversion has a thread of its own, so that Ctrl-C is answered."""
+
 SMALL_ENTRIES = 1 << 18
 """Of a matrix with at most so many entries a dense copy by columns is kept: 2 MiB."""
 

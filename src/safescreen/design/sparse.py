@@ -13,8 +13,18 @@ from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from safescreen.design.base import Design
 from safescreen.design.columns import Raw
 from safescreen.design.copies import agree, tolerances
-from safescreen.design.memory import CHUNK_ENTRIES, NOISY_SHARE, PASS_ENTRIES, SAFE_SQUARES, bytes_of, slices, zeros
-from safescreen.expiry import look_up
+from safescreen.design.memory import (
+    CHUNK_ENTRIES,
+    CONVERTED_ENTRIES,
+    NOISY_SHARE,
+    PASS_ENTRIES,
+    SAFE_SQUARES,
+    bytes_of,
+    pieces,
+    slices,
+    zeros,
+)
+from safescreen.expiry import aside, look_up
 from safescreen.rounding import NORM_SLACK, UNIT
 from safescreen.working_memory import allowed
 
@@ -39,7 +49,7 @@ class SparseDesign(Design):
 
     def __init__(self, X: Any, weights: FloatArray, standardize: bool = False) -> None:
         super().__init__((X.shape[0], X.shape[1]), weights, standardize)
-        self._transposed = canonical_csc(X).T  # CSR: one row per feature
+        self._transposed = _by_columns(X).T  # CSR: one row per feature
 
     @property
     def matrix(self) -> Any:
@@ -98,7 +108,7 @@ class SparseDesign(Design):
             matrix = matrix.copy()
             matrix.eliminate_zeros()
         for array, dtype in ((matrix.indptr, np.int64), (matrix.indices, np.int64), (matrix.data, np.float64)):
-            for piece in slices(array.size, CHUNK_ENTRIES):
+            for piece in pieces(array.size, CHUNK_ENTRIES):
                 yield array[piece].astype(dtype)
 
     def _pieces(self) -> Iterator[tuple[slice, sparse.csr_array]]:
@@ -218,6 +228,11 @@ def _indicator(positive: BoolArray | slice, length: int) -> FloatArray:
     factors = np.zeros(length)
     factors[positive] = 1.0
     return factors
+
+
+def _by_columns(X: Any) -> sparse.csc_array:
+    """The matrix in canonical form; a large one takes SciPy seconds in one call."""
+    return aside(lambda: canonical_csc(X)) if X.nnz > CONVERTED_ENTRIES else canonical_csc(X)
 
 
 def canonical_csc(X: Any) -> sparse.csc_array:

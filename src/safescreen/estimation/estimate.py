@@ -16,6 +16,7 @@ from safescreen.estimation.ridge import Fit, Rows, fit_ridge
 from safescreen.problem import Problem
 from safescreen.problem.validation import about, check_gamma
 from safescreen.search.solution import Solution
+from safescreen.text import brief
 
 WORDS = ("auto", "same", "cv")
 """What may stand in place of a number."""
@@ -86,7 +87,7 @@ def check_refit_gamma(refit_gamma: Any) -> float | str:
         if refit_gamma not in WORDS:
             raise about(
                 "refit_gamma",
-                ValueError(f"refit_gamma is {refit_gamma!r}, but must be a number > 0, 'auto', 'same' or 'cv'."),
+                ValueError(f"refit_gamma is {brief(refit_gamma)}, but must be a number > 0, 'auto', 'same' or 'cv'."),
             )
         return refit_gamma
     try:

@@ -16,6 +16,7 @@ from safescreen.prediction import log_loss
 
 _STEPS = 200
 _HALVINGS = 40
+_STRONGEST = 1e300  # penalty: all coefficients are zero long before, and an infinite one times zero would be NaN
 _DECREASE = 1e-13
 """Newton's method ends when it promises a smaller decrease than this, relative to the objective."""
 
@@ -50,7 +51,7 @@ def fit_ridge(rows: Rows, gamma: float, fit_intercept: bool, start: Fit | None =
     size = rows.block.shape[1]
     matrix = np.column_stack((rows.block, np.ones(len(rows.y)))) if fit_intercept else rows.block
     penalty = np.zeros(matrix.shape[1])
-    penalty[:size] = 2.0 / gamma
+    penalty[:size] = min(2.0 / gamma, _STRONGEST)
     v = np.zeros(matrix.shape[1])
     if start is not None:
         v[:size] = start.x

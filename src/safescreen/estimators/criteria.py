@@ -17,6 +17,7 @@ from safescreen.estimators.shared import make_problem
 from safescreen.prediction import log_loss
 from safescreen.problem.validation import about
 from safescreen.search import Solution
+from safescreen.text import brief
 
 CRITERIA = ("bic", "ebic", "gic")
 
@@ -25,7 +26,7 @@ def check_criterion(criterion: Any) -> str | None:
     """The criterion, None for folds."""
     if criterion is None or criterion in CRITERIA:
         return None if criterion is None else str(criterion)
-    raise about("criterion", ValueError(f"criterion is {criterion!r}, but must be None, 'bic', 'ebic' or 'gic'."))
+    raise about("criterion", ValueError(f"criterion is {brief(criterion)}, but must be None, 'bic', 'ebic' or 'gic'."))
 
 
 def information(criterion: str, log_loss: float, *, n_samples: int, n_features: int, chosen: int) -> float:

@@ -51,7 +51,8 @@ from safescreen.problem.validation import about, check_features, check_target, c
 from safescreen.search import Solution, compile_now
 from safescreen.search.interrupts import raising_interrupts
 from safescreen.search.progress import Progress
-from safescreen.search.settings import Settings
+from safescreen.search.settings import Settings, check_jobs
+from safescreen.text import brief
 
 Values = Sequence[Any] | npt.NDArray[Any]
 
@@ -270,7 +271,7 @@ gap_, status_, n_iter_, solution_
         job, splits = self._prepare(X, y, sample_weight, groups)
         self._forget()
         compile_now()
-        clock = Clock(self.time_limit)
+        clock = Clock(Settings(time_limit=self.time_limit).checked().time_limit)
         finished: list[Fold] = []
         try:
             with raising_interrupts():
@@ -295,14 +296,15 @@ gap_, status_, n_iter_, solution_
         """Refuse what makes no sense before anything is searched."""
         check_criterion(self.criterion)
         Settings(**{name: getattr(self, name) for name in SEARCH}).checked()
+        check_jobs(self.n_jobs)
         try:
             Settings(rel_gap=self.fold_gap).checked()
         except ValueError as error:
             raise about("fold_gap", ValueError(str(error).replace("rel_gap", "fold_gap", 1))) from None
         if self.criterion is not None and self.scoring is not None:
             raise ValueError(
-                f"criterion is {self.criterion!r} and scoring is {self.scoring!r}, but an information criterion takes "
-                "the place of a score: give one of them."
+                f"criterion is {brief(self.criterion)} and scoring is {brief(self.scoring)}, but an information "
+                "criterion takes the place of a score: give one of them."
             )
         if self.proof is None:
             return
@@ -353,15 +355,19 @@ gap_, status_, n_iter_, solution_
     def _run(self, job: Job, splits: list[Split], clock: Clock, finished: list[Fold]) -> None:
         """Run the folds, as many as there is time for; `finished` has them even after Ctrl-C."""
         lazy = get_active_backend()[0].supports_return_generator
-        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator" if lazy else "list", pre_dispatch="n_jobs")
+        workers = self._workers(splits)
+        parallel = Parallel(n_jobs=workers, return_as="generator" if lazy else "list", pre_dispatch="n_jobs")
         with Progress(bool(self.verbose), "cross-validating") as progress:
-            for fold in parallel(self._tasks(job, splits, clock)):
+            for fold in parallel(self._tasks(job, splits, clock, workers)):
                 finished.append(fold)
                 progress.say(_standing(finished, len(splits), clock))
 
-    def _tasks(self, job: Job, splits: list[Split], clock: Clock) -> Iterator[Any]:
+    def _workers(self, splits: list[Split]) -> int:
+        """How many processes there are work for."""
+        return max(min(int(effective_n_jobs(self.n_jobs)), len(splits)), 1)
+
+    def _tasks(self, job: Job, splits: list[Split], clock: Clock, workers: int) -> Iterator[Any]:
         """One task per fold, each with its share of the time that is left when it is handed out."""
-        workers = max(effective_n_jobs(self.n_jobs), 1)
         for done, split in enumerate(splits):
             left = clock.until(_SHARE_OF_FOLDS)
             if left is not None and left <= 0.0 and done > 0:

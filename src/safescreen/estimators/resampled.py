@@ -19,6 +19,7 @@ from safescreen.problem import Problem
 from safescreen.problem.validation import check_weights
 from safescreen.search import Settings
 from safescreen.stability import Resampling, Stability, run
+from safescreen.text import brief
 
 _OF_ONE_FIT = {"proof": None, "callback": None, "warm_start": False, "verbose": 0}
 
@@ -51,8 +52,8 @@ def resample(
 ) -> Stability:
     """See :meth:`L0LogisticRegression.stability`."""
     if isinstance(n_resamples, bool) or not isinstance(n_resamples, Integral) or n_resamples < 1:
-        raise ValueError(f"n_resamples is {n_resamples!r}, but must be an integer >= 1.")
-    Settings(rel_gap=rel_gap, time_limit=time_limit).checked()
+        raise ValueError(f"n_resamples is {brief(n_resamples)}, but must be an integer >= 1.")
+    time_limit = Settings(rel_gap=rel_gap, time_limit=time_limit).checked().time_limit
     began = time.monotonic()
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=int(n_resamples)).tolist()
     resampling = _resampling(estimator, X, y, sample_weight, rel_gap)

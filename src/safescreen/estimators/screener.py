@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from safescreen.arrays import BoolArray
 from safescreen.defaults import GAMMA
+from safescreen.estimators.checking import refuse_misread
 from safescreen.estimators.shared import make_problem, mask
 from safescreen.problem.terms import Features
 from safescreen.problem.validation import check_sparse
@@ -147,8 +148,24 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         ndarray, SciPy sparse matrix or frame, of shape (n_samples, n_selected_features)
             The same samples.
         """
-        check_sparse(X)
+        refuse_misread(X)
         return super().transform(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """The samples with columns of zeros where features were ruled out.
+
+        Parameters
+        ----------
+        X : array-like or SciPy sparse matrix, of shape (n_samples, n_selected_features)
+            Samples as `transform` gives them.
+
+        Returns
+        -------
+        ndarray or SciPy sparse matrix, of shape (n_samples, n_features)
+            The same samples.
+        """
+        check_sparse(X)
+        return super().inverse_transform(X)
 
     def _get_support_mask(self) -> BoolArray:
         """What `SelectorMixin` builds everything else on."""

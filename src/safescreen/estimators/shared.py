@@ -16,6 +16,7 @@ from safescreen.estimators.labels import two_labels
 from safescreen.problem import Problem
 from safescreen.problem.terms import Terms
 from safescreen.problem.validation import check_selection, check_weights
+from safescreen.text import brief
 
 
 def make_problem(estimator: Any, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> Problem:
@@ -59,7 +60,7 @@ def _class_factors(class_weight: Any, y: AnyArray, weights: FloatArray) -> Float
     classes, codes = np.unique(y, return_inverse=True)
     factors = np.asarray(compute_class_weight(class_weight, classes=classes, y=y), dtype=np.float64)
     if not (factors >= 0.0).all():
-        raise ValueError(f"class_weight is {class_weight!r}, but weights must be numbers >= 0.")
+        raise ValueError(f"class_weight is {brief(class_weight)}, but weights must be numbers >= 0.")
     if isinstance(class_weight, str):
         totals = np.bincount(codes, weights=weights, minlength=classes.size)
         factors = np.divide(1.0, totals, out=np.zeros(classes.size), where=totals > 0.0)

@@ -105,9 +105,12 @@ def _better(problem: Problem, start: Incumbent, support: IndexArray) -> Incumben
 
 
 def polish_in_time(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> Incumbent | None:
-    """`polish`, or None if time is up before there is a model."""
+    """`polish`, or None if time is up before there is a model.
+
+    A fit that is halted gives one as well, so that it leaves a part of the grace to its evaluation.
+    """
     try:
-        with grace():
+        with grace(0.8):
             return polish(problem, support, x, b)
     except ExpiredError:
         return None

@@ -9,6 +9,7 @@ import numpy as np
 
 from safescreen import kernels
 from safescreen.arrays import FloatArray, IndexArray
+from safescreen.expiry import grace
 from safescreen.kernels import IN, NEWTON, OUT, Start, Target
 from safescreen.kernels.node import make_node
 from safescreen.kernels.node_relaxation import make_workspace
@@ -104,7 +105,8 @@ def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> In
     exact[support] = refitter.coefficients(np.arange(support.size))
     b = refitter.b
     del refitter  # its columns need not lie beside those of the evaluation
-    fitted = _evaluated(problem, support, exact, b, value)
+    with grace():
+        fitted = _evaluated(problem, support, exact, b, value)
     intercept, loss = problem.loss.null_model(problem.y, problem.weights, problem.fit_intercept)
     if fitted is not None and fitted.objective <= (loss + problem.mu * support.size) * (1.0 + 1e-12):
         return fitted
@@ -129,6 +131,12 @@ def _evaluated(problem: Problem, support: IndexArray, x: FloatArray, b: float, v
     return Incumbent(support, x, b, coef, intercept, objective, max(objective - value, 0.0) / objective)
 
 
+def _without_features(problem: Problem) -> float:
+    """Less than the objective of the best model without features."""
+    _, loss = problem.loss.null_model(problem.y, problem.weights, problem.fit_intercept)
+    return loss * (1.0 - 1e-12)
+
+
 def with_users_features(problem: Problem, best: Incumbent) -> Incumbent:
     """The model at hand, or the fit of the features the user includes and no others, if that is better.
 
@@ -136,8 +144,6 @@ def with_users_features(problem: Problem, best: Incumbent) -> Incumbent:
     """
     if best.x.any() and (problem.mu == 0.0 or np.array_equal(best.support, problem.include)):
         return best
-    if problem.include.size == 0:  # without any feature nothing has to be fitted to know what is possible
-        _, loss = problem.loss.null_model(problem.y, problem.weights, problem.fit_intercept)
-        if best.objective < loss * (1.0 - 1e-9):
-            return best
+    if not problem.include.size and best.objective < _without_features(problem):
+        return best
     return min(best, polish(problem, problem.include, best.x, best.b), key=lambda model: model.objective)

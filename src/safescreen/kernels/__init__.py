@@ -75,9 +75,11 @@ _ORDERS = Orders(Goal(BEST_MODEL, 1e-3), True, 4, 1000)
 def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start, target: Target) -> Relaxed:
     """Solve the relaxation of the node as far as time allows: see :func:`safescreen.kernels.node_relaxation.relax`."""
     exploration = _IDLE._replace(subproblem=subproblem, node=node)
-    if is_long(workspace.quadratic.x.size, node.u.size):
+    size = min(workspace.quadratic.x.size, int(np.count_nonzero(node.status != OUT)) + 1)
+    if is_long(size, node.u.size):
         call(lambda: run(RELAX, exploration, workspace, start, target, _ORDERS), node)
     else:
+        node.progress["halted"] = False  # as a longer one may have been
         run(RELAX, exploration, workspace, start, target, _ORDERS)
     primal, value, kth_gain, next_gain, level, intercept = _results(node.progress.item())
     return Relaxed(primal, NodeBound(value, kth_gain, next_gain), level, intercept)

@@ -129,10 +129,10 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
             if progress.halted:
                 break
             tolerance = model_tolerance(progress, target)
-            thorough = progress.strategy >= NEWTON_EXACT
-            progress.level = minimise(quadratic, progress.working, progress.level, penalty, tolerance, thorough)
-            if not progress.level < np.inf:
-                progress.level = penalty.lowest
+            level = minimise(quadratic, progress, penalty, tolerance, progress.strategy >= NEWTON_EXACT)
+            if progress.halted:
+                break
+            progress.level = level if level < np.inf else penalty.lowest
             direction(subproblem.columns, quadratic, progress.working, workspace.step)
             progress.length = 1.0
 

@@ -4,6 +4,9 @@ For a level ``τ`` a free coordinate costs ``2τ|x|/γ`` below ``τ`` and ``x²/
 fixes ``τ = √(γμ)``, here called ``lowest``; a binding budget makes ``τ`` one extra unknown, found where the fractional
 choices ``z = min(1, |x|/τ)`` just use the budget. Coordinate descent finds out which coordinates are zero, linear and
 quadratic; Newton steps on that face finish the job where descent is slow (weak ridge, correlated columns).
+
+With thousands of columns this takes long, so that a relaxation that is halted is so here as well, between two passes
+over the Hessian or two columns of its factor. What is left of the model then is of no use.
 """
 
 from typing import NamedTuple
@@ -16,7 +19,7 @@ from safescreen.design.columns import Columns
 from safescreen.kernels.columns import dot_column, weigh_column
 from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import FREE
-from safescreen.kernels.vectors import add_multiple, copy_into, factorise, solve_factorised, total
+from safescreen.kernels.vectors import add_multiple, copy_into, factorise_column, solve_factorised, total
 from safescreen.tuning import FACE_STEPS, GRAM_INFLATION, LEVEL_BRACKETS, LEVEL_DESCENTS, THOROUGH_WORK
 
 RIDGE, INTERCEPT = 1, 2  # kinds of coordinates besides FREE: a feature decided in, and the intercept
@@ -200,11 +203,12 @@ def budget_met(misfit: float, level: float, penalty: Penalty, tolerance: float) 
 
 
 @inlined
-def face_system(quadratic: Quadratic, size: int, level: float, gamma: float) -> tuple[int, int, int]:
+def face_system(quadratic: Quadratic, progress: Record, level: float, gamma: float) -> tuple[int, int, int]:
     """Assemble and factorise the linear system of the current face; returns its size, and the kinds in it.
 
     ``rhs_fixed`` solves the system at level zero, ``rhs_per_level`` is the change of the solution per unit of level.
     """
+    size = progress.working
     ridge = 2.0 / gamma
     face, factor = quadratic.face, quadratic.factor
     count, n_linear, n_quadratic = 0, 0, 0
@@ -231,7 +235,10 @@ def face_system(quadratic: Quadratic, size: int, level: float, gamma: float) -> 
         elif quadratic.kind[a] == FREE:
             quadratic.rhs_per_level[i] = -ridge if quadratic.x[a] > 0.0 else ridge
     if count > 0:
-        factorise(factor, count)
+        for i in range(count):
+            if progress.halted:
+                return count, n_linear, n_quadratic
+            factorise_column(factor, count, i)
         solve_factorised(factor, count, quadratic.rhs_fixed)
         if n_linear > 0:
             solve_factorised(factor, count, quadratic.rhs_per_level)
@@ -239,15 +246,16 @@ def face_system(quadratic: Quadratic, size: int, level: float, gamma: float) -> 
 
 
 @compiled
-def face_step(quadratic: Quadratic, size: int, level: float, penalty: Penalty) -> tuple[float, bool]:
+def face_step(quadratic: Quadratic, progress: Record, level: float, penalty: Penalty) -> tuple[float, bool]:
     """Newton step on the current face, up to the first sign change; returns the level and whether it is exact.
 
     While the budget binds (the level is above the lowest) the level is an unknown of the system; a lowest level equal
     to it holds it. Exact means that the model's minimiser over the working set has been reached.
     """
+    size = progress.working
     gamma, lowest, kappa = penalty.gamma, penalty.lowest, penalty.kappa
-    count, n_linear, n_quadratic = face_system(quadratic, size, level, gamma)
-    if count == 0:
+    count, n_linear, n_quadratic = face_system(quadratic, progress, level, gamma)
+    if count == 0 or progress.halted:
         return level, True
     face, step = quadratic.face, quadratic.rhs_fixed
     target = level
@@ -292,55 +300,60 @@ def face_step(quadratic: Quadratic, size: int, level: float, penalty: Penalty) -
 
 @compiled
 def minimise_at_level(
-    quadratic: Quadratic, size: int, level: float, penalty: Penalty, tolerance: float, thorough: bool
+    quadratic: Quadratic, progress: Record, level: float, penalty: Penalty, tolerance: float, thorough: bool
 ) -> None:
     """Minimise the model at a fixed level: coordinate descent and face steps in turn. Monotone, hence safe.
 
     Descent that has become slow looks like descent that has converged: a ``thorough`` minimisation ends with a face
     step.
     """
+    size = progress.working
     held = Penalty(penalty.gamma, penalty.mu, level, size)  # the level is no unknown here
     attempts = FACE_STEPS
     if thorough:
         attempts += min(4 * size, THOROUGH_WORK // (size * size * size + 1))
     for _attempt in range(attempts):
         for _ in range(5 + size // 4):  # as much work as the face step that follows
+            if progress.halted:
+                return
             if sweep(quadratic, size, level, penalty.gamma) * size <= tolerance:
                 if not thorough:
                     return
                 break
-        level, exact = face_step(quadratic, size, level, held)
+        level, exact = face_step(quadratic, progress, level, held)
         if exact:
             return
 
 
 @compiled
-def minimise(
-    quadratic: Quadratic, size: int, level: float, penalty: Penalty, tolerance: float, thorough: bool
-) -> float:
+def minimise(quadratic: Quadratic, progress: Record, penalty: Penalty, tolerance: float, thorough: bool) -> float:
     """Minimise the quadratic model, penalty included; returns the level of its minimiser."""
+    size: int = progress.working
+    level: float = progress.level
     free = 0
     for a in range(size):
         if quadratic.kind[a] == FREE:
             free += 1
     if free == 0:
-        face_step(quadratic, size, level, penalty)
+        face_step(quadratic, progress, level, penalty)
         return level
     if free <= penalty.kappa and level <= penalty.lowest:
-        minimise_at_level(quadratic, size, level, penalty, tolerance, thorough)
+        minimise_at_level(quadratic, progress, level, penalty, tolerance, thorough)
         return level
-    level, found = descend_with_level(quadratic, size, level, penalty, tolerance, thorough)
-    return level if found else bracket_level(quadratic, size, level, penalty, tolerance)
+    level, found = descend_with_level(quadratic, progress, level, penalty, tolerance, thorough)
+    return level if found else bracket_level(quadratic, progress, level, penalty, tolerance)
 
 
 @inlined
 def descend_with_level(
-    quadratic: Quadratic, size: int, level: float, penalty: Penalty, tolerance: float, thorough: bool
+    quadratic: Quadratic, progress: Record, level: float, penalty: Penalty, tolerance: float, thorough: bool
 ) -> tuple[float, bool]:
     """Descent with the level adjusted on the way: enough almost always. Returns the level, and whether it was."""
-    kappa, lowest = penalty.kappa, penalty.lowest
+    size, kappa, lowest = progress.working, penalty.kappa, penalty.lowest
     for _attempt in range(LEVEL_DESCENTS):
         for _ in range(10 + size // 4):
+            if progress.halted:
+                return level, True
             largest = sweep(quadratic, size, level, penalty.gamma)
             misfit, proposal = budget_misfit(quadratic, size, level, penalty)
             if misfit <= 0.0 and level <= lowest:
@@ -351,7 +364,7 @@ def descend_with_level(
                 break
             if misfit != 0.0:
                 level = max(proposal, lowest)
-        level, exact = face_step(quadratic, size, level, penalty)
+        level, exact = face_step(quadratic, progress, level, penalty)
         if exact:
             misfit, proposal = budget_misfit(quadratic, size, level, penalty)
             if abs(misfit) <= 1e-9 * kappa or (misfit <= 0.0 and level <= lowest):
@@ -360,12 +373,14 @@ def descend_with_level(
 
 
 @inlined
-def bracket_level(quadratic: Quadratic, size: int, level: float, penalty: Penalty, tolerance: float) -> float:
+def bracket_level(quadratic: Quadratic, progress: Record, level: float, penalty: Penalty, tolerance: float) -> float:
     """The misfit falls as the level rises: bracket its root, minimising in between; returns the level."""
-    lowest = penalty.lowest
+    size, lowest = progress.working, penalty.lowest
     low, high = 0.0, np.inf
     for attempt in range(LEVEL_BRACKETS):
-        minimise_at_level(quadratic, size, level, penalty, 0.1 * tolerance, True)
+        minimise_at_level(quadratic, progress, level, penalty, 0.1 * tolerance, True)
+        if progress.halted:
+            break
         misfit, proposal = budget_misfit(quadratic, size, level, penalty)
         if (misfit <= 0.0 and level <= lowest) or budget_met(misfit, level, penalty, tolerance):
             break

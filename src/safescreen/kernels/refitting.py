@@ -15,7 +15,7 @@ from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace, direction, try_step
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE, Quadratic, load_hessian
 from safescreen.kernels.subproblem import Subproblem
-from safescreen.kernels.vectors import clear, copy_into, factorise, solve_factorised
+from safescreen.kernels.vectors import clear, copy_into, factorise_column, solve_factorised
 from safescreen.rounding import UNIT
 from safescreen.tuning import REFIT_ROUNDS, REFIT_TOLERANCE
 
@@ -135,7 +135,8 @@ def newton_step(subproblem: Subproblem, node: Node, workspace: Workspace, size: 
         if a < size:
             quadratic.factor[a, a] += ridge
             move[a] = -quadratic.gradient[a] - ridge * quadratic.x[a]
-    factorise(quadratic.factor, working)
+    for a in range(working):
+        factorise_column(quadratic.factor, working, a)
     solve_factorised(quadratic.factor, working, move)
     for a in range(working):
         quadratic.x[a] += move[a]

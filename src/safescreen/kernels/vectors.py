@@ -90,26 +90,26 @@ def kth_and_next_largest(values: FloatArray, count: int, k: int) -> tuple[float,
 
 
 @reordered
-def factorise(matrix: FloatArray, size: int) -> None:
-    """Cholesky factor in place (lower triangle), with negligible pivots blocked.
+def factorise_column(matrix: FloatArray, size: int, a: int) -> None:
+    """The next column of a Cholesky factor in place (lower triangle), with a negligible pivot blocked.
 
-    A pivot that vanishes against its diagonal belongs to a direction without curvature (duplicated columns): a huge
-    pivot instead makes the solution leave that coordinate where it is.
+    One after the other, since all of them take long where there are thousands. A pivot that vanishes against its
+    diagonal belongs to a direction without curvature (duplicated columns): a huge pivot instead makes the solution
+    leave that coordinate where it is.
     """
-    for a in range(size):
-        diagonal = matrix[a, a]
-        pivot = diagonal
+    diagonal = matrix[a, a]
+    pivot = diagonal
+    for i in range(a):
+        pivot -= matrix[a, i] * matrix[a, i]
+    if pivot <= 1e-13 * diagonal or pivot <= 0.0:
+        pivot = 1e100
+    pivot = np.sqrt(pivot)
+    matrix[a, a] = pivot
+    for b in range(a + 1, size):
+        value = matrix[b, a]
         for i in range(a):
-            pivot -= matrix[a, i] * matrix[a, i]
-        if pivot <= 1e-13 * diagonal or pivot <= 0.0:
-            pivot = 1e100
-        pivot = np.sqrt(pivot)
-        matrix[a, a] = pivot
-        for b in range(a + 1, size):
-            value = matrix[b, a]
-            for i in range(a):
-                value -= matrix[b, i] * matrix[a, i]
-            matrix[b, a] = value / pivot
+            value -= matrix[b, i] * matrix[a, i]
+        matrix[b, a] = value / pivot
 
 
 @reordered

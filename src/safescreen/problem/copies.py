@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from safescreen.arrays import BoolArray, IndexArray
 from safescreen.problem.validation import about
+from safescreen.text import brief
 
 ONE, ALLOW = "one", "allow"
 
@@ -19,7 +20,7 @@ _MOST_NAMES = 5
 def check_copies(copies: Any) -> str:
     """Whether only one of several copies may be chosen, or all of them."""
     if not isinstance(copies, str) or copies not in (ONE, ALLOW):
-        raise about("copies", ValueError(f"copies is {copies!r}, but must be {ONE!r} or {ALLOW!r}."))
+        raise about("copies", ValueError(f"copies is {brief(copies)}, but must be {ONE!r} or {ALLOW!r}."))
     return copies
 
 

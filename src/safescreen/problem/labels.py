@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen.arrays import AnyArray, BoolArray
+from safescreen.text import brief
 
 
 class Classes(NamedTuple):
@@ -64,4 +65,4 @@ def _found(labels: AnyArray, positive_class: Any) -> Any:
         if label == positive_class:
             return label
     some = ", ".join(shown(label) for label in labels[:10]) + (", ..." if labels.size > 10 else "")
-    raise ValueError(f"positive_class is {shown(positive_class)}, but must be one of the labels in y: {some}.")
+    raise ValueError(f"positive_class is {brief(positive_class)}, but must be one of the labels in y: {some}.")

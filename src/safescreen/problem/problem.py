@@ -24,7 +24,14 @@ from safescreen.problem.copies import counted, represented, sentence, superfluou
 from safescreen.problem.labels import Classes, is_against_rest, shown
 from safescreen.problem.loss import LOGISTIC, Loss
 from safescreen.problem.terms import Features, Terms
-from safescreen.problem.validation import check_labels, check_matrix, check_names, check_weights
+from safescreen.problem.validation import (
+    check_finite,
+    check_labels,
+    check_matrix,
+    check_names,
+    check_numbers,
+    check_weights,
+)
 from safescreen.rounding import UNIT
 
 
@@ -365,12 +372,11 @@ class Problem:
         float
             Upper bound on the objective, tight up to rounding.
         """
-        coef = self._check_coef(coef)
-        if not math.isfinite(intercept):
-            raise ValueError(f"intercept is {intercept!r}, but must be a finite number.")
+        coef = check_numbers("coef", coef, self.n_features)
+        intercept = check_finite("intercept", intercept)
         support = np.flatnonzero(coef)
         x = coef[support] * self.design.scales[support] if support.size else coef[support]
-        predictor, error = self._centred_predictor(support, coef[support], x, float(intercept))
+        predictor, error = self._centred_predictor(support, coef[support], x, intercept)
         loss = self.loss.value_above(self.y, self.weights, predictor, error)
         ridge = math.fsum((x * x).tolist()) / self.gamma * (1.0 + 8.0 * UNIT)
         priced = np.union1d(support, self.include).size if self.include.size else support.size
@@ -383,14 +389,6 @@ class Problem:
         support = np.flatnonzero(coef)
         offsets = self.design.means[support] * coef[support]
         return coef, math.fsum((float(b), *(-offsets).tolist()))
-
-    def _check_coef(self, coef: npt.ArrayLike) -> FloatArray:
-        values = np.asarray(coef, dtype=np.float64)
-        if values.shape != (self.n_features,):
-            raise ValueError(f"coef has shape {values.shape}, but ({self.n_features},) is needed.")
-        if not np.isfinite(values).all():
-            raise ValueError("coef contains NaN or infinity, but finite numbers are needed.")
-        return values
 
     def _centred_predictor(
         self, support: IndexArray, coef: FloatArray, x: FloatArray, intercept: float

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import sys
 from collections.abc import Iterable
 from os import PathLike
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ from safescreen.design.memory import CHUNK_ENTRIES
 from safescreen.problem.frames import Names, frame_to_matrix, is_frame
 from safescreen.problem.labels import Classes, has_label, two_classes
 from safescreen.sparsity import check_parts
-from safescreen.text import suggestion
+from safescreen.text import brief, suggestion
 
 Error = TypeVar("Error", bound=Exception)
 
@@ -42,7 +43,17 @@ def check_price(mu: Any) -> float:
 
 def check_gamma(gamma: Any) -> float:
     """The ridge parameter."""
-    return _check_real("gamma", gamma, "a finite number > 0", lambda value: value > 0.0)
+    return check_positive("gamma", gamma)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """A positive finite number."""
+    return _check_real(name, value, "a finite number > 0", lambda number: number > 0.0)
+
+
+def check_finite(name: str, value: Any) -> float:
+    """Any finite number."""
+    return _check_real(name, value, "a finite number", lambda _: True)
 
 
 def check_memory_limit(memory_limit: Any) -> float | None:
@@ -55,11 +66,27 @@ def check_memory_limit(memory_limit: Any) -> float | None:
 
 def _check_real(name: str, value: Any, allowed: str, accepts: Any) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise about(name, TypeError(f"{name} is {value!r} of type {type(value).__name__}, but must be {allowed}."))
-    number = float(value)
+        raise about(name, TypeError(f"{name} is {brief(value)} of type {type(value).__name__}, but must be {allowed}."))
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not (math.isfinite(number) and accepts(number)):
         raise about(name, ValueError(f"{name} is {number!r}, but must be {allowed}."))
     return number
+
+
+def check_numbers(name: str, values: Any, count: int) -> FloatArray:
+    """So many finite numbers."""
+    try:
+        numbers_given = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise about(name, TypeError(f"{name} is {brief(values)}, but {count} finite numbers are needed.")) from None
+    if numbers_given.shape != (count,):
+        raise about(name, ValueError(f"{name} has shape {numbers_given.shape}, but ({count},) is needed."))
+    if not np.isfinite(numbers_given).all():
+        raise about(name, ValueError(f"{name} contains NaN or infinity, but finite numbers are needed."))
+    return numbers_given
 
 
 def check_budget(k: Any) -> int | None:
@@ -67,16 +94,16 @@ def check_budget(k: Any) -> int | None:
     if k is None:
         return None
     if isinstance(k, bool | np.bool_) or not isinstance(k, numbers.Integral):
-        raise about("k", TypeError(f"k is {k!r} of type {type(k).__name__}, but must be an integer >= 1."))
+        raise about("k", TypeError(f"k is {brief(k)} of type {type(k).__name__}, but must be an integer >= 1."))
     if k < 1:
-        raise about("k", ValueError(f"k is {int(k)}, but must be an integer >= 1."))
-    return int(k)
+        raise about("k", ValueError(f"k is {brief(int(k))}, but must be an integer >= 1."))
+    return min(int(k), sys.maxsize)  # more is no less, and no float
 
 
 def check_target(name: str, path: Any) -> None:
     """Where a file is to be written: better known before a long search than after it."""
     if not isinstance(path, str | PathLike):
-        raise about(name, TypeError(f"{name} is {path!r}, but must be None or the path of a file to write."))
+        raise about(name, TypeError(f"{name} is {brief(path)}, but must be None or the path of a file to write."))
     folder, file = os.path.split(path)
     if not file or "\0" in os.fsdecode(path) or os.path.isdir(path) or not os.path.isdir(folder or os.curdir):
         raise about(name, ValueError(f"{name} is {str(path)!r}, but must name a file in a folder that exists."))
@@ -85,7 +112,9 @@ def check_target(name: str, path: Any) -> None:
 def check_flag(name: str, value: Any) -> bool:
     """A boolean option."""
     if not isinstance(value, bool | np.bool_):
-        raise about(name, TypeError(f"{name} is {value!r} of type {type(value).__name__}, but must be True or False."))
+        raise about(
+            name, TypeError(f"{name} is {brief(value)} of type {type(value).__name__}, but must be True or False.")
+        )
     return bool(value)
 
 
@@ -113,12 +142,23 @@ def check_sparse(X: Any) -> None:
 
 
 def _as_dense(X: Any) -> npt.NDArray[Any]:
-    if np.ma.is_masked(X):
-        raise about("X", ValueError("X is a masked array with masked entries, but missing values are not allowed."))
+    _check_unmasked("X", X)
     try:
         return np.asarray(X)
     except ValueError as error:
         raise about("X", ValueError(f"X cannot be read as a two-dimensional array of numbers ({error}).")) from None
+
+
+def _check_unmasked(name: str, values: Any) -> None:
+    """No entry is masked: NumPy would look through the mask."""
+    if np.ma.is_masked(values):
+        complaint = f"{name} is a masked array with masked entries, but missing values are not allowed."
+        raise about(name, ValueError(complaint))
+
+
+def _objects(values: npt.NDArray[Any]) -> Iterable[Any]:
+    """The entries of an array of objects; of any other, none."""
+    return values.flat if values.dtype.kind == "O" else ()
 
 
 def _check_dtype(dtype: np.dtype[Any]) -> None:
@@ -182,9 +222,13 @@ def check_weights(sample_weight: Any, n_samples: int) -> FloatArray:
     """Sample weights normalised to sum to one, equal if there are none."""
     if sample_weight is None:
         return np.full(n_samples, 1.0 / n_samples)
+    _check_unmasked("sample_weight", sample_weight)
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
+        weights = np.asarray(sample_weight)
+        if weights.dtype.kind not in "biufO" or any(isinstance(weight, str | bytes) for weight in _objects(weights)):
+            raise TypeError(weights.dtype)  # NumPy would read text, durations and the real part of what is complex
+        weights = weights.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(
             f"sample_weight of type {type(sample_weight).__name__} cannot be read as numbers, but must be a "
             "one-dimensional array of non-negative numbers."
@@ -251,6 +295,7 @@ def check_labels(y: Any, weights: FloatArray, positive_class: Any = None) -> tup
 def _label_array(y: Any) -> npt.NDArray[Any]:
     if y is None:
         raise about("y", ValueError("y is None, but must be an array with one of two labels per sample."))
+    _check_unmasked("y", y)
     if isinstance(y, list | tuple) and any(isinstance(label, str) for label in y):
         y = np.array(y, dtype=object)  # else NumPy would turn numbers among strings into strings
     try:
@@ -306,7 +351,7 @@ def check_names(feature_names: Any, n_features: int) -> Names:
     if isinstance(feature_names, str) or not isinstance(feature_names, Iterable):
         raise about(
             "feature_names",
-            TypeError(f"feature_names is {feature_names!r}, but must be an iterable of {n_features} names."),
+            TypeError(f"feature_names is {brief(feature_names)}, but must be an iterable of {n_features} names."),
         )
     names = np.array([str(name) for name in feature_names], dtype=object)
     if names.size != n_features:
@@ -321,7 +366,7 @@ def check_selection(name: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, str | numbers.Integral):
         return (value,)
     if not isinstance(value, Iterable):
-        raise about(name, TypeError(f"{name} is {value!r}, but must be a feature or an iterable of features."))
+        raise about(name, TypeError(f"{name} is {brief(value)}, but must be a feature or an iterable of features."))
     return tuple(value)
 
 
@@ -337,7 +382,7 @@ def _feature_index(name: str, item: Any, n_features: int, names: Names | None) -
     if isinstance(item, bool | np.bool_) or not isinstance(item, numbers.Integral):
         kind = type(item).__name__
         raise about(
-            name, TypeError(f"{name} contains {item!r} of type {kind}, but only indices and names are allowed.")
+            name, TypeError(f"{name} contains {brief(item)} of type {kind}, but only indices and names are allowed.")
         )
     index = int(item)
     if not 0 <= index < n_features:

@@ -14,8 +14,15 @@ import numpy as np
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.problem import Problem
+from safescreen.problem.validation import check_positive
 from safescreen.relaxation.bounds import entropy_below
 from safescreen.rounding import UNIT
+
+LARGEST_DECOMPOSITION = 1 << 30
+"""Entries times columns of a matrix that is decomposed: some seconds."""
+
+POWER_STEPS = 50
+"""Steps of the power method for larger ones; what they miss is below the five per cent that are added."""
 
 
 class _BigMTerms(NamedTuple):
@@ -45,10 +52,9 @@ class BigM(NamedTuple):
 
 def solve_big_m(problem: Problem, M: float, tolerance: float = 1e-9, rounds: int = 20_000) -> BigM:
     """Solve the big-M relaxation to a relative duality gap of ``tolerance``, or as far as ``rounds`` steps lead."""
-    if not (math.isfinite(M) and M > 0.0):
-        raise ValueError(f"M is {M!r}, but must be a positive finite number.")
+    M = check_positive("M", M)
     columns = np.flatnonzero(~problem.excluded)
-    terms = _BigMTerms(problem, columns, problem.design.columns(columns), problem.included[columns], float(M))
+    terms = _BigMTerms(problem, columns, problem.design.columns(columns), problem.included[columns], M)
     x, b, value, lower, p = _accelerated(terms, tolerance, rounds)
     full = np.zeros(problem.n_features)
     full[columns] = x
@@ -96,7 +102,19 @@ def _step_size(terms: _BigMTerms) -> float:
     rows = terms.block * np.sqrt(problem.weights)[:, None]
     if problem.fit_intercept:
         rows = np.column_stack([rows, np.sqrt(problem.weights)])
-    return 1.0 / problem.loss.max_curvature / max(float(np.linalg.norm(rows, 2)) ** 2 * 1.0001, 1e-300)
+    return 1.0 / problem.loss.max_curvature / max(_norm(rows) ** 2 * 1.0001, 1e-300)
+
+
+def _norm(rows: FloatArray) -> float:
+    """The largest singular value: to all digits, or a little above it where a decomposition would take long."""
+    if rows.size * min(rows.shape) <= LARGEST_DECOMPOSITION:
+        return float(np.linalg.norm(rows, 2))
+    v: FloatArray = np.random.default_rng(0).standard_normal((rows.shape[1],))
+    size = float(np.linalg.norm(v))
+    for _ in range(POWER_STEPS):
+        v = rows.T @ (rows @ (v / size))
+        size = float(np.linalg.norm(v))
+    return 1.05 * math.sqrt(size)
 
 
 def _proximal(terms: _BigMTerms, target: FloatArray, step: float) -> FloatArray:

@@ -480,7 +480,7 @@ def _ridge_entry(content: dict[str, Any], name: str, size: int) -> dict[str, Any
     if not isinstance(entry, dict):
         raise UnusableError(f"it is damaged (no entry {name!r})")
     for number, kind in _RIDGE_NUMBERS[name].items():
-        if type(entry.get(number)) not in kind:
+        if number not in entry or type(entry[number]) not in kind:
             raise UnusableError(f"it is damaged (entry {name!r} needs another {number!r})")
     for part, types in RIDGES[name].items():
         values = entry.get(part)
@@ -495,8 +495,9 @@ def _coefficients(content: dict[str, Any]) -> tuple[npt.NDArray[np.int64], npt.N
     support, values, size = content["support"], content["coefficients"], content["n_features"]
     if not 1 <= size <= _MOST_FEATURES:
         raise UnusableError(f"it is damaged ({size:,} features)")
-    if len(support) != len(values) or not all(type(j) is int and 0 <= j < size for j in support):
-        raise UnusableError(f"it is damaged (support needs one index from 0 to {size - 1} per coefficient)")
+    sound = all(type(j) is int and 0 <= j < size for j in support) and len({*support}) == len(support)
+    if len(support) != len(values) or not sound:
+        raise UnusableError(f"it is damaged (support needs an index of its own from 0 to {size - 1} per coefficient)")
     if not all(type(value) is float and math.isfinite(value) for value in values):
         raise UnusableError("it is damaged (coefficients must be finite numbers)")
     return np.array(support, dtype=np.int64), np.array(values, dtype=np.float64)

@@ -11,6 +11,7 @@ from safescreen.problem import Problem, check_problem
 from safescreen.problem.validation import check_memory_limit
 from safescreen.relaxation import Root, solve_root, trivial_bound
 from safescreen.screening import Screening, record_of
+from safescreen.text import brief
 from safescreen.working_memory import within
 
 
@@ -57,10 +58,13 @@ def _default_upper(problem: Problem, root: Root) -> Incumbent:
 
 
 def _checked(upper_bound: float, lowest: float) -> float:
-    upper = float(upper_bound)
+    try:
+        upper = float(upper_bound)
+    except OverflowError:
+        upper = math.inf
     if math.isnan(upper) or upper < lowest:
         raise ValueError(
-            f"upper_bound is {upper_bound!r}, but every model has an objective of at least {lowest:.9g}: "
+            f"upper_bound is {brief(upper_bound)}, but every model has an objective of at least {lowest:.9g}: "
             "give the objective of a model that exists."
         )
     return upper

@@ -76,7 +76,7 @@ def list_models(
     """List the models that are wished for, and prove that none is missing; or as far as time allows."""
     check_problem(problem)
     kernels.warm_up_listing()
-    with Interrupts() as interrupts, Progress(progress) as display, open_proof(proof, problem) as writer:
+    with Interrupts() as interrupts, Progress(progress) as display, open_proof(proof, problem, interrupts) as writer:
         watch = Watch(settings, interrupts, display, callback)
         with expiring(watch.expired), within(settings.memory_limit):
             root = solve_root(problem)

@@ -11,7 +11,7 @@ import json
 import os
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from safescreen.relaxation import Bound, Fixings, bound_at
 from safescreen.screening import flipped
 from safescreen.search.claims import confirmed, confirmed_list, rounding_matters
 from safescreen.search.found import FoundModels
+from safescreen.search.hashing import Hashing
 from safescreen.search.solution import Solution
 from safescreen.status import Status
 from safescreen.tuning import PROOF_PIECE_BYTES
@@ -72,9 +73,13 @@ class ProofWriter:
         Where it grows while the search runs; its name is the caller's business.
     problem : Problem
         The problem that the proof is about.
+    interrupted : callable
+        Whether Ctrl-C was pressed: then a matrix that is not hashed yet is not waited for.
     """
 
-    def __init__(self, path: str | os.PathLike[str], problem: Problem) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], problem: Problem, interrupted: Callable[[], bool] = lambda: False
+    ) -> None:
         self.problem = problem
         self.failure: OSError | None = None
         self._file = zipfile.ZipFile(path, "w")  # stored, not compressed: dual points are noise
@@ -82,10 +87,8 @@ class ProofWriter:
         self._pieces: list[tuple[AnyArray, ...]] = []
         self._nodes, self._chunks, self._size = 0, 0, 0
         self._places = np.empty(_PLACES, np.int64)  # of the nodes in the file, by their numbers in the search
-        self._hashing = None
-        if "fingerprint" not in vars(problem.design):  # hashing needs no interpreter lock: it runs beside the search
-            self._hashing = threading.Thread(target=lambda: problem.design.fingerprint, daemon=True)
-            self._hashing.start()
+        self._interrupted = interrupted
+        self._hashing = None if "fingerprint" in vars(problem.design) else Hashing(problem)
 
     def take(self, log: ProofLog, columns: IndexArray) -> None:
         """Move what a worker has logged into the proof; its features are positions in ``columns``."""
@@ -171,8 +174,7 @@ class ProofWriter:
     ) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """What every proof has but for the tree, which is written now, and its claims."""
         self._write_pieces()
-        if self._hashing is not None:
-            self._hashing.join()
+        self._wait_for_fingerprint()
         problem, design = self.problem, self.problem.design
         terms = {name: getattr(problem, name) for name in problem.terms.names()}
         decisions = {name: value for name, value in terms.items() if isinstance(value, np.ndarray)}
@@ -207,6 +209,15 @@ class ProofWriter:
         self._write("header", np.frombuffer(json.dumps(header, default=str).encode(), np.uint8))
         self._file.close()
 
+    def _wait_for_fingerprint(self) -> None:
+        """A search that ended early may be done before the matrix is hashed: the proof is worth the wait."""
+        if self._hashing is None:
+            return
+        if not self._interrupted():
+            _ = self.problem.design.norms  # needed anyway, and then at hand
+        if not self._hashing.is_done(unless=self._interrupted):
+            raise InterruptedError("the matrix was not hashed yet when Ctrl-C was pressed")
+
     def _without_sharpness(self, lower: float, root: Bound, screened: IndexArray) -> float:
         """The lower bound with no more digits than ordinary sums of products have, where the root's has more."""
         if not root.sharp:
@@ -231,6 +242,8 @@ class ProofWriter:
 
     def __exit__(self, *failure: object) -> None:
         """Close the file, finished or not, whatever stands in the way."""
+        if self._hashing is not None:
+            self._hashing.give_up()
         with suppress(OSError, ValueError):
             self._file.close()
 

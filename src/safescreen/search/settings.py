@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from safescreen.problem.validation import about, check_memory_limit
+from safescreen.text import brief
 
 MOST_THREADS = 256
 """Each thread has memory of its own; nobody has so many cores, but a slip of the finger has."""
@@ -31,25 +32,26 @@ class Settings:
     def checked(self) -> Settings:
         """The same settings, if they make sense, as Python's own numbers: kernels are compiled for no others."""
         if not (_is_number(self.rel_gap) and 0.0 <= self.rel_gap < 1.0):
-            raise about("rel_gap", ValueError(f"rel_gap is {self.rel_gap!r}, but must be a number >= 0 and < 1."))
+            raise about("rel_gap", ValueError(f"rel_gap is {brief(self.rel_gap)}, but must be a number >= 0 and < 1."))
         if self.time_limit is not None and not (_is_number(self.time_limit) and self.time_limit >= 0.0):
             raise about(
                 "time_limit",
-                ValueError(f"time_limit is {self.time_limit!r}, but must be None or a number of seconds >= 0."),
+                ValueError(f"time_limit is {brief(self.time_limit)}, but must be None or a number of seconds >= 0."),
             )
         if self.node_limit is not None and not (_is_count(self.node_limit) and self.node_limit >= 0):
             raise about(
-                "node_limit", ValueError(f"node_limit is {self.node_limit!r}, but must be None or an integer >= 0.")
+                "node_limit",
+                ValueError(f"node_limit is {brief(self.node_limit)}, but must be None or an integer >= 0."),
             )
         if self.screening not in SCREENINGS:
             raise about(
                 "screening",
-                ValueError(f"screening is {self.screening!r}, but must be one of 'none', 'root' and 'nodes'."),
+                ValueError(f"screening is {brief(self.screening)}, but must be one of 'none', 'root' and 'nodes'."),
             )
         if not (_is_count(self.n_threads) and 1 <= self.n_threads <= MOST_THREADS):
             too_many = _is_count(self.n_threads) and self.n_threads > MOST_THREADS
             allowed = f"at most {MOST_THREADS}" if too_many else "an integer >= 1"
-            raise about("n_threads", ValueError(f"n_threads is {self.n_threads!r}, but must be {allowed}."))
+            raise about("n_threads", ValueError(f"n_threads is {brief(self.n_threads)}, but must be {allowed}."))
         return Settings(
             rel_gap=float(self.rel_gap),
             time_limit=None if self.time_limit is None else _seconds(self.time_limit),
@@ -58,6 +60,17 @@ class Settings:
             n_threads=int(self.n_threads),
             memory_limit=check_memory_limit(self.memory_limit),
         )
+
+
+def check_jobs(n_jobs: Any) -> int | None:
+    """How many processes work at once, in joblib's way of counting; each is started, whether there is work for it."""
+    if n_jobs is None:
+        return None
+    if not _is_count(n_jobs) or n_jobs == 0:
+        raise about("n_jobs", ValueError(f"n_jobs is {brief(n_jobs)}, but must be None or an integer other than 0."))
+    if n_jobs > MOST_THREADS:
+        raise about("n_jobs", ValueError(f"n_jobs is {brief(n_jobs)}, but must be at most {MOST_THREADS}."))
+    return max(int(n_jobs), -MOST_THREADS)
 
 
 def _seconds(value: float) -> float:

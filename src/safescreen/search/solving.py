@@ -17,14 +17,14 @@ from safescreen.expiry import ExpiredError, expiring, grace
 from safescreen.files import write_whole
 from safescreen.incumbents import Incumbent, first_incumbent, polish_in_time, with_users_features
 from safescreen.problem import Problem, check_problem
-from safescreen.problem.validation import check_target
+from safescreen.problem.validation import check_numbers, check_target
 from safescreen.relaxation import solve_root
 from safescreen.search.branch_and_bound import Search
 from safescreen.search.interrupts import Interrupts
 from safescreen.search.progress import Progress
 from safescreen.search.proof_writer import ProofNotWrittenWarning, ProofWriter
 from safescreen.search.settings import Settings
-from safescreen.search.solution import Solution, relative_gap
+from safescreen.search.solution import Solution
 from safescreen.search.watch import Callback, Watch
 from safescreen.working_memory import within
 
@@ -74,6 +74,8 @@ def solve(
         Write a proof to this file, for :func:`safescreen.verify` or any other checker. A search that ends early leaves
         a valid proof of the gap it reached. If the file cannot be completed, say because the disk is full, a
         :class:`ProofNotWrittenWarning` says why, nothing of it is left, and the solution is returned all the same.
+        The matrix is hashed beside the search, some two seconds per gigabyte of double precision. A search that meets
+        its time limit earlier waits for that, since a proof was asked for; Ctrl-C does without the proof then.
     callback : callable, optional
         Called with a :class:`Moment` a few dozen times a second; returning True ends the search.
 
@@ -95,16 +97,15 @@ def solve(
     check_problem(problem)
     start = _checked_start(problem, warm_start)
     kernels.warm_up()
-    with Interrupts() as interrupts, Progress(progress) as display, open_proof(proof, problem) as writer:
+    with Interrupts() as interrupts, Progress(progress) as display, open_proof(proof, problem, interrupts) as writer:
         watch = Watch(settings, interrupts, display, callback)
         with expiring(watch.expired), within(settings.memory_limit):
             root = solve_root(problem, max(1e-10, 1e-3 * settings.rel_gap))
             incumbent = first_incumbent(problem, root, watch.expired)
             proposed = None if start is None else _proposed(problem, start)
             incumbent = min(incumbent, proposed or incumbent, key=lambda model: model.objective)
-            if relative_gap(incumbent.objective, root.bound.value) > settings.rel_gap:
-                with suppress(ExpiredError):
-                    incumbent = with_users_features(problem, incumbent)
+            with suppress(ExpiredError):
+                incumbent = with_users_features(problem, incumbent)
             search = Search(problem, root, incumbent, watch, writer)
             status = search.run()
         solution = search.solution(status)
@@ -114,7 +115,9 @@ def solve(
 
 
 @contextmanager
-def open_proof(path: str | PathLike[str] | None, problem: Problem) -> Iterator[ProofWriter | None]:
+def open_proof(
+    path: str | PathLike[str] | None, problem: Problem, interrupts: Interrupts
+) -> Iterator[ProofWriter | None]:
     """The proof to write, if any; whatever goes wrong, no unfinished file is left behind.
 
     If it cannot be opened, nothing is lost yet. If it fails later, there is a solution by then, which is worth more
@@ -127,7 +130,7 @@ def open_proof(path: str | PathLike[str] | None, problem: Problem) -> Iterator[P
     solved = False
     try:
         with write_whole(path) as temporary:
-            with ProofWriter(temporary, problem) as writer:
+            with ProofWriter(temporary, problem, lambda: interrupts.requested) as writer:
                 yield writer
             solved = True
             if writer.failure is not None:
@@ -149,13 +152,7 @@ def _checked_start(problem: Problem, warm_start: Any) -> FloatArray | None:
     """The coefficients of a warm start, in the units of the data."""
     if warm_start is None:
         return None
-    coef = np.asarray(getattr(warm_start, "coef", warm_start), dtype=np.float64)
-    if coef.shape != (problem.n_features,) or not np.isfinite(coef).all():
-        raise ValueError(
-            f"warm_start has coefficients of shape {coef.shape}, but a solution or finite numbers of shape "
-            f"({problem.n_features},) are needed."
-        )
-    return coef
+    return check_numbers("warm_start", getattr(warm_start, "coef", warm_start), problem.n_features)
 
 
 def _proposed(problem: Problem, coef: FloatArray) -> Incumbent | None:

@@ -15,6 +15,7 @@ from safescreen.arrays import FloatArray, IndexArray
 from safescreen.estimation import refit
 from safescreen.problem import Problem
 from safescreen.search import Settings, solve
+from safescreen.search.settings import check_jobs
 from safescreen.stability.counter import Counter
 from safescreen.status import Status
 
@@ -109,9 +110,9 @@ def _batches(
     from joblib import effective_n_jobs
     from sklearn.utils.parallel import Parallel, delayed
 
-    workers = effective_n_jobs(n_jobs)
+    workers = max(min(effective_n_jobs(check_jobs(n_jobs)), len(seeds)), 1)  # none without work
     size = 1 if workers == 1 else 2 * workers
-    with Parallel(n_jobs=n_jobs) as parallel:
+    with Parallel(n_jobs=workers) as parallel:
         for first in range(0, len(seeds), size):
             batch = seeds[first : first + size]
             yield list(parallel(delayed(_once)(resampling, seed, share, deadline) for seed in batch))

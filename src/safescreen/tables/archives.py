@@ -92,6 +92,7 @@ def _sparse(source: Source, arrays: dict[str, Any]) -> Any:
         shape = _shape(arrays["shape"], values.size)
         coordinates = layout == "coo"
         places = ((arrays["row"], arrays["col"]),) if coordinates else (arrays["indices"], arrays["indptr"])
+        _check_places(*(places[0] if coordinates else places))
         values = values if values.dtype.kind == "f" else values.astype(np.float64)
         matrix = makers[layout]((values, *places), shape=shape)
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
@@ -100,11 +101,19 @@ def _sparse(source: Source, arrays: dict[str, Any]) -> Any:
     return matrix.tocsr() if coordinates else matrix
 
 
+def _check_places(*parts: Any) -> None:
+    """Indices are integers; SciPy would cut off what is behind the point."""
+    wrong = [part.dtype for part in parts if part.dtype.kind not in "iu"]
+    if wrong:
+        raise ValueError(f"its indices are {wrong[0]}, but must be integers")
+
+
 def _shape(stated: Any, n_entries: int) -> tuple[int, int]:
     """Rows and columns, no more than so many entries make believable."""
     shape = stated.reshape(-1)[:5].tolist()
-    most = most_columns(n_entries)
-    if stated.dtype.kind not in "iu" or len(shape) != 2 or not (0 <= shape[0] < 2**31 and 0 <= shape[1] <= most):
+    columns = most_columns(n_entries)
+    rows = max(columns, 100 * n_entries)
+    if stated.dtype.kind not in "iu" or len(shape) != 2 or not (0 <= shape[0] <= rows and 0 <= shape[1] <= columns):
         raise ValueError(f"its shape is {' x '.join(map(str, shape))}, and it has {n_entries:,} entries")
     return shape[0], shape[1]
 

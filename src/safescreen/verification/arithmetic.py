@@ -28,9 +28,23 @@ BATCH_ENTRIES = 1 << 17
 """How many entries a temporary array may have, so that it stays in the cache."""
 
 
+PASS_ENTRIES = 1 << 24
+"""How many entries are passed over in one call, so that Ctrl-C is answered between two calls."""
+
+
 def batches(count: int, width: int) -> Iterator[slice]:
     """``0 ... count - 1`` in pieces, so that arrays with rows of this width have a bounded size."""
-    step = max(BATCH_ENTRIES // width, 1)
+    return pieces(count, BATCH_ENTRIES // width)
+
+
+def passes(count: int, width: int) -> Iterator[slice]:
+    """The same in large pieces, for long work on arrays that are there anyway."""
+    return pieces(count, PASS_ENTRIES // width)
+
+
+def pieces(count: int, step: int) -> Iterator[slice]:
+    """``0 ... count - 1`` in pieces of about this length."""
+    step = max(step, 1)
     for first in range(0, count, step):
         yield slice(first, min(first + step, count))
 

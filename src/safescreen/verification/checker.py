@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -91,14 +92,16 @@ def check(
 
     ``X`` holds doubles, or sparse columns in canonical form. It is hashed meanwhile, as that takes long;
     but whatever the other steps say, the proof is refused and no number is kept unless the matrix is the
-    one of the proof.
+    one of the proof. Ctrl-C gives the hashing up.
     """
     form_at_hand = "sparse" if is_sparse(X) else "dense"
-    with ThreadPoolExecutor(1) as pool:
-        hashing = pool.submit(matrix_fingerprint, X, form_at_hand)
+    given_up = Event()
+    pool = ThreadPoolExecutor(1)
+    hashing = pool.submit(matrix_fingerprint, X, form_at_hand, given_up.is_set)
+    try:
         header, arrays = read_proof(file)
         found.claims = statements(header, arrays)
-        numbers = Numbers()
+        numbers, refusal = Numbers(), None
         try:
             check_question(found.claims, asked or {}, X.shape[1])
             problem = recognise_problem(header, arrays, X, labels, sample_weight, positive_class)
@@ -107,13 +110,19 @@ def check(
                 check_list_of_models(problem, header, arrays, numbers)
             else:
                 check_lower_bound(problem, header, arrays, numbers)
-        finally:
-            stated_form = header["matrix_form"]
-            same_form = stated_form == form_at_hand
-            found.fingerprint = hashing.result() if same_form else matrix_fingerprint(X, stated_form)
-            same_matrix = found.fingerprint == header["fingerprint"].get("matrix")
-            require(same_matrix, "The matrix is not the one of the proof.")
-            found.numbers = numbers
+        except Exception as error:
+            refusal = error
+        stated_form = header["matrix_form"]
+        same_form = stated_form == form_at_hand
+        found.fingerprint = hashing.result() if same_form else matrix_fingerprint(X, stated_form)
+        same_matrix = found.fingerprint == header["fingerprint"].get("matrix")
+        require(same_matrix, "The matrix is not the one of the proof.")
+        found.numbers = numbers
+        if refusal is not None:
+            raise refusal
+    finally:
+        given_up.set()
+        pool.shutdown()
 
 
 def statements(header: Header, arrays: Arrays) -> dict[str, Any]:

@@ -5,13 +5,15 @@ NumPy would silently drop what is imaginary, look through masks, and read text a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, wait
 from numbers import Integral, Real
+from threading import Thread
 from typing import Any
 
 import numpy as np
 
-from safescreen.verification.arithmetic import Array
+from safescreen.verification.arithmetic import Array, passes
 
 NUMBERS = {"k": Integral, "mu": Real, "gamma": Real, "fit_intercept": bool, "standardize": bool}
 """What a caller may say about the problem, but for features, and as what."""
@@ -23,9 +25,9 @@ FEATURES = ("include", "exclude")
 def given_matrix(X: Any) -> Any:
     """The data as doubles: dense, or sparse in compressed columns without zeros, by its own methods."""
     if hasattr(X, "tocsc"):
-        check_dtype("X", X.dtype)
         check_parts(X)
-        X = canonical_columns(X)
+        check_dtype("X", X.dtype)
+        X = aside(canonical_columns, X)
     else:
         X = real_numbers("X", X.to_numpy() if hasattr(X, "to_numpy") else X)
     if X.ndim != 2 or 0 in X.shape:
@@ -98,9 +100,23 @@ def real_numbers(name: str, values: Any) -> Array:
         raise ValueError(f"{name} cannot be made an array: its rows have different lengths.") from None
     if array.dtype.kind == "O":  # such as columns of numbers and of truth values in one frame
         real = all(isinstance(value, Real | np.bool_) for value in array.flat)
-        array = array.astype(np.float64) if real else array
+        try:
+            array = array.astype(np.float64) if real else array
+        except OverflowError:
+            raise ValueError(f"{name} has an integer that is too large for a double.") from None
     check_dtype(name, array.dtype)
-    return array.astype(np.float64, copy=False)
+    return as_doubles(array)
+
+
+def as_doubles(array: Array) -> Array:
+    """The same numbers in double precision, converted piece by piece, so that Ctrl-C is answered in between."""
+    if array.dtype == np.float64 or not array.ndim:
+        return array.astype(np.float64, copy=False)
+    doubles = np.empty_like(array, np.float64)
+    lines, source = (doubles.T, array.T) if array.flags.f_contiguous else (doubles, array)
+    for part in passes(len(lines), max(lines.size // max(len(lines), 1), 1)):
+        lines[part] = source[part]
+    return doubles
 
 
 def check_unmasked(name: str, values: Any) -> None:
@@ -118,21 +134,40 @@ def check_dtype(name: str, dtype: np.dtype[Any]) -> None:
 
 
 def check_parts(X: Any) -> None:
-    """A compressed sparse matrix has indices in range: compiled code would follow any other one out of memory."""
-    if X.format not in ("csc", "csr"):
-        X = X.tocoo()
-        parts = [(X.row, X.shape[0]), (X.col, X.shape[1])]
-        sound = X.row.shape == X.col.shape == X.data.shape
-    else:
-        lines, width = X.shape if X.format == "csr" else X.shape[::-1]
-        starts, parts = np.asarray(X.indptr), [(np.asarray(X.indices), width)]
-        sound = starts.dtype.kind == "i" and starts.shape == (lines + 1,) and X.indices.shape == X.data.shape
-        sound = sound and starts[0] == 0 and starts[-1] <= X.data.size and bool((np.diff(starts) >= 0).all())
-    for indices, length in parts:
-        whole = indices.ndim == 1 and indices.dtype.kind == "i"
-        sound = sound and whole and (not indices.size or bool(indices.min() >= 0 and indices.max() < length))
+    """A sparse matrix has parts that fit together: compiled code would follow any others out of memory."""
+    try:
+        sound = parts_fit(X)
+    except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError):
+        sound = False
     if not sound:
         raise ValueError("X is a damaged sparse matrix: its indices do not fit its shape, or one another.")
+
+
+def parts_fit(X: Any) -> bool:
+    """Whether all indices are in range, and as many as there are values."""
+    if X.format == "lil":  # SciPy's conversion does not look at these, nor at the next
+        lists = zip(range(X.shape[0]), X.rows, X.data, strict=True)
+        if not all(len(indices) == len(values) for _, indices, values in lists):
+            return False
+    if X.format == "dia" and X.offsets.shape != X.data.shape[:1]:
+        return False
+    if X.format in ("csc", "csr"):
+        lines, width = X.shape if X.format == "csr" else X.shape[::-1]
+        starts, places = X.indptr, [(X.indices, width)]
+        if starts.dtype.kind not in "iu" or starts.shape != (lines + 1,) or starts[0] or starts[-1] > X.data.size:
+            return False
+        if (starts[1:] < starts[:-1]).any():
+            return False
+    else:
+        X = X.tocoo()
+        places = [(X.row, X.shape[0]), (X.col, X.shape[1])]
+    return not np.ma.is_masked(X.data) and all(in_range(indices, X.data.shape, length) for indices, length in places)
+
+
+def in_range(indices: Array, shape: tuple[int, ...], length: int) -> bool:
+    """Whether indices are a vector of this shape, each from 0 to the length, which does not belong to them."""
+    whole = indices.ndim == 1 and indices.shape == shape and indices.dtype.kind in "iu"
+    return whole and (not indices.size or bool(indices.min() >= 0 and indices.max() < length))
 
 
 def canonical_columns(X: Any) -> Any:
@@ -143,3 +178,19 @@ def canonical_columns(X: Any) -> Any:
     X.sum_duplicates()
     X.eliminate_zeros()
     return X.astype(np.float64)
+
+
+def aside(function: Callable[[Any], Any], argument: Any) -> Any:
+    """Call in another thread what takes long and has no pieces, so that Ctrl-C is answered; it then ends alone."""
+    task: Future[Any] = Future()
+
+    def carry_out() -> None:
+        try:
+            task.set_result(function(argument))
+        except BaseException as error:
+            task.set_exception(error)
+
+    Thread(target=carry_out, daemon=True).start()
+    while not task.done():
+        wait([task], timeout=0.1)
+    return task.result()

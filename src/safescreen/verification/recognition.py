@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from safescreen.verification.arithmetic import ROUNDOFF, Array, batches
+from safescreen.verification.arithmetic import ROUNDOFF, Array, batches, passes
 from safescreen.verification.reading import Arrays, Header, require
 
 
@@ -78,7 +79,7 @@ class Columns:
 
     def of(self, features: Array) -> Columns:
         """Some of the columns."""
-        return Columns(self.X[:, features], self.means[features], self.scales[features], self.norms[features])
+        return Columns(columns_of(self.X, features), self.means[features], self.scales[features], self.norms[features])
 
 
 @dataclass(frozen=True)
@@ -225,8 +226,7 @@ def recognise_columns(X: Any, means: Array, scales: Array, terms: Terms, weights
     check_constant_columns(X, terms.constant, 1e-9 + (m + 16) * ROUNDOFF * offset, standardize)
     mean_error = 1e-9 + 4.0 * ROUNDOFF * offset + 2.0 * (m + 16) * ROUNDOFF * np.minimum(offset + 1.0, 16.0)
     X, means, scales = standardise_difficult_columns(X, means, scales, terms.constant)
-    mean = weights @ X
-    square = weights @ X.power(2) if is_sparse(X) else np.einsum("i,ij,ij->j", weights, X, X)
+    mean, square = weighted_sums(X, weights)
     require(np.isfinite(square).all(), "The matrix has entries that are not finite or too large.")
     if standardize:
         total = weights.sum()
@@ -238,6 +238,17 @@ def recognise_columns(X: Any, means: Array, scales: Array, terms: Terms, weights
     scales = np.where(terms.constant | terms.excluded, np.inf, scales)
     norms = (np.sqrt(square + 1e-290) + np.abs(means)) * (1.0 + (m + 16) * ROUNDOFF + 1e-9) / scales
     return Columns(X, means, scales, norms)
+
+
+def weighted_sums(X: Any, weights: Array) -> tuple[Array, Array]:
+    """``Σ w_i X_ij`` and ``Σ w_i X_ij²`` of every column."""
+    if is_sparse(X):
+        return weights @ X, weights @ X.power(2)
+    sums, squares = np.zeros((2, X.shape[1]))
+    for rows in passes(*X.shape):
+        sums += weights[rows] @ X[rows]
+        squares += np.einsum("i,ij,ij->j", weights[rows], X[rows], X[rows])
+    return sums, squares
 
 
 def check_constant_columns(X: Any, constant: Array, mean_error: Array, standardize: bool) -> None:
@@ -281,35 +292,47 @@ def is_sparse(X: Any) -> bool:
     return hasattr(X, "tocsr")
 
 
+def columns_of(X: Any, features: Array) -> Any:
+    """Some columns of a matrix."""
+    parts = list(passes(*X.shape))
+    if is_sparse(X) or len(parts) == 1:
+        return X[:, features]
+    chosen = np.empty((X.shape[0], features.size))
+    for rows in parts:
+        chosen[rows] = X[rows, features]
+    return chosen
+
+
 def to_dense(block: Any) -> Array:
     """Part of the data as an ordinary array."""
     return np.asarray(block.toarray() if is_sparse(block) else block)
 
 
-def matrix_fingerprint(X: Any, form: str) -> str:
-    """The SHA-256 of the dense or the sparse form of a matrix, whatever the form at hand."""
-    return dense_fingerprint(X) if form == "dense" else sparse_fingerprint(X)
-
-
-def dense_fingerprint(X: Any) -> str:
-    """The SHA-256 of all entries, row by row; adding zero turns -0.0 into 0.0."""
+def matrix_fingerprint(X: Any, form: str, given_up: Callable[[], bool] = lambda: False) -> str:
+    """The SHA-256 of the dense or the sparse form of a matrix, whatever the form at hand; empty if given up."""
     digest = hashlib.sha256()
-    by_rows = X.tocsr() if is_sparse(X) else X
-    for rows in batches(*X.shape):
-        digest.update(np.add(to_dense(by_rows[rows]), 0.0, order="C").data)
+    for piece in dense_pieces(X) if form == "dense" else sparse_pieces(X):
+        if given_up():
+            return ""
+        digest.update(piece.data)
     return digest.hexdigest()
 
 
-def sparse_fingerprint(X: Any) -> str:
-    """The SHA-256 of compressed columns without zeros: starts, rows and values."""
+def dense_pieces(X: Any) -> Iterator[Array]:
+    """All entries, row by row; adding zero turns -0.0 into 0.0."""
+    by_rows = X.tocsr() if is_sparse(X) else X
+    for rows in batches(*X.shape):
+        yield np.add(to_dense(by_rows[rows]), 0.0, order="C")
+
+
+def sparse_pieces(X: Any) -> Iterator[Array]:
+    """Compressed columns without zeros: starts, rows and values."""
     if is_sparse(X):
         starts, rows, values = X.indptr, X.indices, X.data
     else:
         columns, rows = np.nonzero(X.T)
         starts = np.searchsorted(columns, np.arange(X.shape[1] + 1))
         values = X[rows, columns]
-    digest = hashlib.sha256()
-    digest.update(np.ascontiguousarray(starts, "<i8").data)
-    digest.update(np.ascontiguousarray(rows, "<i8").data)
-    digest.update(np.ascontiguousarray(values, "<f8").data)
-    return digest.hexdigest()
+    for array, dtype in ((starts, "<i8"), (rows, "<i8"), (values, "<f8")):
+        for entries in batches(array.size, 1):
+            yield np.ascontiguousarray(array[entries], dtype)

@@ -160,7 +160,7 @@ def _matched(solution: Solution, X: Any) -> Any:
                     f"test has {found!r} as column {j}, but the model was fitted to {expected!r} there: give the same "
                     "columns in the same order."
                 )
-    return matrix
+    return matrix.tocsr() if sparse.issparse(matrix) else matrix  # whose columns can be taken, unlike other forms
 
 
 def _positive(solution: Solution, y: Any, size: int) -> BoolArray:
