@@ -42,7 +42,8 @@ class Report(NamedTuple):
     objective: float
     log: ProofLog  # of the nodes explored since it was last emptied
     exhausted: bool
-    is_full: bool  # hand log and list over, then go on
+    log_is_full: bool  # hand the log over, then go on
+    list_is_full: bool  # hand the list over, which may be the time for a look at limits
 
 
 class Explorer:
@@ -89,7 +90,8 @@ class Explorer:
             objective=objective,
             log=self.log,
             exhausted=outcome == EXHAUSTED,
-            is_full=outcome in (LOG_FULL, LIST_FULL),
+            log_is_full=outcome == LOG_FULL,
+            list_is_full=outcome == LIST_FULL,
         )
 
     @property

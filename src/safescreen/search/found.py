@@ -85,7 +85,8 @@ class FoundModels:
 
     def supports(self) -> list[IndexArray]:
         """The features of each model."""
-        return np.split(self.feature, self.ends[:-1]) if len(self) else []
+        ends = self.ends.tolist()
+        return [self.feature[end - size : end] for end, size in zip(ends, self.size.tolist(), strict=True)]
 
     def among(self, others: FoundModels) -> BoolArray:
         """Which of these models are also among the others."""

@@ -87,10 +87,11 @@ class Worker:
             self.open_nodes, self.closed_bound, self.nodes = report.open_nodes, report.closed_bound, report.nodes
             if report.support is not None and report.objective < self.best[0]:
                 self.best = report.objective, self.columns[report.support]
-            if not report.is_full:
+            if report.list_is_full:
+                self.flush_list()
+            if not report.log_is_full:
                 return report.exhausted
             self.flush_log()
-            self.flush_list()
 
     def collect_model(self, upper: float) -> IndexArray | None:
         """The support of the best model found since the last time, if it is better than ``upper``."""
