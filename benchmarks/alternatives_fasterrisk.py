@@ -94,7 +94,7 @@ def compare(name: str, ridges: dict[str, float], efforts: dict[str, dict[str, An
             for within, ours in lists.items():
                 row: Row = {"data": name, "ridge": ridge, "effort": effort, "within_percent": 100 * within}
                 row |= {"pool": len(supports), **cells(ours, supports, objectives)}
-                row["pool_best_percent_above"] = 100 * (min(objectives) / ours.best.objective - 1.0)
+                row["pool_best_percent_above"] = round(100 * (min(objectives) / ours.best.objective - 1.0), 6) + 0.0
                 row |= {"pool_cpu_seconds": taken, "our_cpu_seconds": seconds[within]}
                 rows.append(row)
                 harness.say(row)
