@@ -320,8 +320,8 @@ def prove(path, X, y, seed=0, gap=1e-6, node_limit=200, detours=0.1, screening="
 def prove_list(path, X, y, within, goal, **options):
     """A proof of the list of all models so much above the best, or of the minimal ones; returns the prover.
 
-    The tree goes on where it would end if one model were wanted. Then all supports get their fits: those on the list, and
-    the others as refuted by them, needed or not.
+    The tree goes on where it would end if one model were wanted. Then all supports get their fits: those on the list,
+    and the others, refuted by them, needed or not.
     """
     from safescreen.testing.reference import admissible_supports, fit_support
 
