@@ -165,7 +165,7 @@ PROOFS = {
 
 @pytest.fixture(scope="module", params=PROOFS)
 def proof(request, tmp_path_factory):
-    """Its kind, and a proof with all parts: weights, a feature included, another excluded, a constant column, refuted supports."""
+    """Its kind, and a proof with all parts: weights, decided features, a constant column, refuted supports."""
     terms, asked = PROOFS[request.param]
     X, y, terms = example(include=[6], exclude=[5], **terms)
     X[:, 7] = 3.0 if terms.get("standardize", True) else 0.0
