@@ -470,6 +470,7 @@ def test_tampering_with_an_intercept(tmp_path):
         "change_one_entry_and_reseal",  # of a feature without use
         "change_weights_and_reseal",  # which are all the same
         "intercept_allowed",  # it is already
+        "no_weights",  # as they are all the same
         "permute_rows_and_reseal",
     }
 
