@@ -124,3 +124,16 @@ def test_bad_input(words, sentence):
 
 def test_shares():
     assert [parsed_share(text) for text in ("1%", "0.01", "1e-2", " 10 %", "0")] == [0.01, 0.01, 0.01, 0.1, 0.0]
+
+
+def test_the_proof_of_a_list_says_what_it_proves():
+    run(*ASKED, "-k", 4, "--within", "2%", "--proof", "list.npz")
+    checking = ["verify", "list.npz", "data.csv", "-t", "label"]
+    told = CliRunner(**_SEPARATE).invoke(cli.app, checking, env={"COLUMNS": "80"})
+    words = " ".join(told.stdout.split())
+    assert "The proof holds: every model of this problem (mu=0, k=4, gamma=10" in words
+    assert "listed, none of whose features can be left out." in words
+    found = json.loads(CliRunner(**_SEPARATE).invoke(cli.app, [*checking, "--json"]).stdout)
+    assert (found["goal"], found["complete"]) == ("minimal", True)
+    assert found["models"] >= 1
+    assert found["missing_bound"] == pytest.approx(1.02 * found["objective"], rel=1e-6)

@@ -100,8 +100,8 @@ class Verification:
 
     @property
     def _threshold(self) -> str:
-        claimed = self.claims["missing_bound"]
-        return "any number" if claimed >= NO_THRESHOLD else f"{claimed:.12g}"
+        shown = min(self.claims["missing_bound"], self.missing_bound)
+        return "any number" if shown >= NO_THRESHOLD else f"{shown:.12g}"
 
     def __str__(self) -> str:
         if not self.valid:

@@ -34,7 +34,16 @@ import numpy as np
 from safescreen.verification.arithmetic import ROUNDOFF, Array, batches, logistic_loss
 from safescreen.verification.dual_bounds import OUT, bound_nodes, evaluate_points
 from safescreen.verification.listed_models import Leaf, ListedModels, read_models, settle_leaf
-from safescreen.verification.reading import LIST_OF_MODELS, Arrays, Header, read_proof, require
+from safescreen.verification.reading import (
+    CLAIM_FIELDS,
+    LIST_CLAIM_FIELDS,
+    LIST_FIELDS,
+    LIST_OF_MODELS,
+    Arrays,
+    Header,
+    read_proof,
+    require,
+)
 from safescreen.verification.recognition import (
     Columns,
     StatedProblem,
@@ -126,15 +135,16 @@ def check(
 
 
 def statements(header: Header, arrays: Arrays) -> dict[str, Any]:
-    """The problem and its results as the proof states them; what it claims cannot restate the problem."""
-    stated = dict(header["claims"])
+    """The problem and its results as the proof states them; it cannot claim what is not held against it."""
+    is_list = header["version"] == LIST_OF_MODELS
+    stated = {name: header["claims"][name] for name in (LIST_CLAIM_FIELDS if is_list else CLAIM_FIELDS)}
     for name in ("software", "mu", "k", "gamma", "fit_intercept", "standardize", "classes"):
         stated[name] = header.get(name)
     for name in ("include", "exclude"):
         stated[name] = arrays[name].tolist()
     stated["weighted"] = bool(np.unique(arrays["weights"]).size > 1)
-    if header["version"] == LIST_OF_MODELS:
-        stated |= {name: header[name] for name in ("goal", "listed", "threshold")}
+    if is_list:
+        stated |= {name: header[name] for name in LIST_FIELDS}
     return stated
 
 

@@ -150,17 +150,18 @@ class ListedModels:
         self._by_size = {group.features.shape[1]: self._sorted(group) for group in groups}
 
     def _sorted(self, group: Supports) -> tuple[Array, Array, Array]:
-        """Keys in order, with the supports they belong to and their places."""
+        """Keys in order, with the supports they belong to and their places.
+
+        Should two supports have the same key by chance, the proof is lost, never the truth.
+        """
         keys = self._codes[group.features].sum(axis=1, dtype=np.uint64)
         order = np.argsort(keys, kind="stable")
+        told_apart = (keys[order[1:]] != keys[order[:-1]]).all()
+        require(told_apart, "A model is listed twice.")
         return keys[order], group.features[order], group.place[order]
 
     def place_of(self, features: Array) -> Array:
-        """Where these supports (rows, sorted) are in the file, -1 if nowhere.
-
-        They are looked up by keys. Should two supports have the same key, one of them may not be found, which costs
-        the proof, never the truth.
-        """
+        """Where these supports (rows, sorted) are in the file, -1 if nowhere: looked up by keys, then compared."""
         place = np.full(len(features), -1)
         if features.shape[1] in self._by_size and len(features):
             keys, known, places = self._by_size[features.shape[1]]
@@ -272,8 +273,9 @@ def settle_leaf(leaf: Leaf, models: ListedModels, threshold: float) -> tuple[flo
     missing = anything = threshold
     for features, bound in supports_left(leaf, threshold):
         place = models.place_of(features)
-        own = np.where(place >= 0, np.fmax(models.bound[place], bound), bound)
-        settled = (place >= 0) & (place < models.n_listed)
+        own, known = bound.copy(), place >= 0
+        own[known] = np.fmax(models.bound[place[known]], bound[known])
+        settled = known & (place < models.n_listed)
         if models.minimal:
             unclear = np.flatnonzero(~settled & (own < threshold))
             settled[unclear] = models.part_of(features[unclear])
@@ -286,20 +288,19 @@ def settle_leaf(leaf: Leaf, models: ListedModels, threshold: float) -> tuple[flo
 
 
 def check_list(header: Header, arrays: Arrays, evaluated: Evaluated, tolerance: float) -> None:
-    """Every listed objective is true."""
+    """Every listed objective is true, and none is above the threshold: such a model has no place on the list."""
     n_listed, claimed = header["listed"], arrays["models_objective"]
     require(claimed.size == n_listed <= evaluated.objective.size, "There is not one objective per listed model.")
     found = evaluated.objective[:n_listed]
     true = np.abs(claimed - found) <= tolerance * found
     require(true.all(), "The objective of a listed model is not what it is said to be.")
+    within = claimed <= header["threshold"] + tolerance * claimed
+    require(within.all(), "A listed model is above the threshold.")
 
 
 def read_models(problem: StatedProblem, header: Header, arrays: Arrays, tolerance: float) -> tuple[ListedModels, float]:
     """The list of a proof, if it is true; and how much larger bounds of its supports could be in exact arithmetic."""
     groups = read_supports(arrays, problem.terms)
-    places = sum(group.place.size for group in groups)
-    distinct = sum(len(np.unique(group.features, axis=0)) for group in groups)
-    require(places == distinct, "A model is listed twice.")
     evaluated = evaluate_supports(problem, groups)
     check_list(header, arrays, evaluated, tolerance)
     minimal = header["goal"] == "minimal"
