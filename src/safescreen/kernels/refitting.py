@@ -10,7 +10,7 @@ import numpy as np
 
 from safescreen.kernels.columns import add_column, dot_column
 from safescreen.kernels.compiling import compiled, inlined
-from safescreen.kernels.losses import INTERCEPT_AT_BEST, INTERCEPT_NEARNESS, NearPoint, near_dual_point
+from safescreen.kernels.losses import INTERCEPT_AT_BEST, INTERCEPT_NEARNESS, NearPoint, loss_without_model, near_dual_point
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace, direction, try_step
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE, Quadratic, load_hessian
@@ -41,11 +41,15 @@ def fit_support(
     set_up(subproblem, node, quadratic, size, intercept)
     clear(workspace.step)
     length, objective, bound = 1.0, np.inf, -np.inf
+    worst = loss_without_model(subproblem.loss) + subproblem.mu * size
     nearness = INTERCEPT_NEARNESS if subproblem.intercept else INTERCEPT_AT_BEST
     for _ in range(REFIT_ROUNDS):
         try_step(node.u, workspace.step, length, workspace.trial)
         dual = near_dual_point(subproblem, workspace.trial, workspace.point, nearness)
         trial = dual.loss + ridge_and_price(subproblem, quadratic, size)
+        if objective == np.inf and not trial <= worst:  # Newton's method does not find back from anywhere
+            start_from_nothing(subproblem, node, quadratic, size)
+            continue
         rejected = not trial <= objective + 4.0 * UNIT * abs(objective)
         idle = trial > objective - 4.0 * UNIT * abs(objective)
         if (rejected or idle) and nearness > INTERCEPT_AT_BEST:  # the balanced point is too far from the gradient
@@ -92,6 +96,14 @@ def set_up(subproblem: Subproblem, node: Node, quadratic: Quadratic, size: int, 
     for a in range(progress.working):
         quadratic.start[a] = quadratic.x[a]
         quadratic.move[a] = 0.0
+
+
+@inlined
+def start_from_nothing(subproblem: Subproblem, node: Node, quadratic: Quadratic, size: int) -> None:
+    """Forget a start that is worse than no model at all."""
+    for a in range(size):
+        quadratic.x[a] = 0.0
+    set_up(subproblem, node, quadratic, size, 0.0)
 
 
 @inlined
