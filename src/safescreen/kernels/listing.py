@@ -300,7 +300,7 @@ def judge(fitted: Fitted, cutoff: float) -> int:
     """What a fit proves of its support. One that equals the threshold, as far as numbers tell, is below it."""
     if fitted.bound > cutoff:
         return ABOVE
-    solved = fitted.objective - fitted.bound <= 10.0 * REFIT_TOLERANCE * fitted.objective
+    solved = fitted.bound >= fitted.objective * (1.0 - 10.0 * REFIT_TOLERANCE)  # not so where nothing is finite
     return BELOW if fitted.objective <= cutoff or solved else UNDECIDED
 
 

@@ -22,6 +22,9 @@ LOGISTIC = 0
 INTERCEPT_NEARNESS = 1e-3
 """How far from balance, relatively, the dual point of an intercept may be before it is scaled."""
 
+INTERCEPT_AT_BEST = 1e-13
+"""The same where the intercept must be at its best value, as far as numbers tell."""
+
 
 class Point(NamedTuple):
     """A dual point and the sums behind it, one entry per sample."""
@@ -97,7 +100,7 @@ def _settle_intercept(subproblem: Subproblem, u: FloatArray, point: Point) -> fl
         gradient = total(point.alpha)
         curvature = total(point.curvature)
         size = absolute_total(point.alpha)
-        if abs(gradient) <= 1e-13 * size or curvature <= 0.0 or attempt == 59:
+        if abs(gradient) <= INTERCEPT_AT_BEST * size or curvature <= 0.0 or attempt == 59:
             break
         move = min(max(gradient / curvature, -2.0), 2.0)
         shift += move
@@ -117,7 +120,7 @@ class NearPoint(NamedTuple):
 
 
 @inlined
-def near_dual_point(subproblem: Subproblem, u: FloatArray, point: Point) -> NearPoint:
+def near_dual_point(subproblem: Subproblem, u: FloatArray, point: Point, nearness: float) -> NearPoint:
     """Evaluate loss and dual point at the linear predictor, with the intercept moved near its best value only.
 
     Where Newton's method moves the intercept along with everything else, there is no need to find its best value in
@@ -131,7 +134,7 @@ def near_dual_point(subproblem: Subproblem, u: FloatArray, point: Point) -> Near
             break
         slope = total(point.alpha)
         curvature = total(point.curvature)
-        if abs(slope) <= INTERCEPT_NEARNESS * absolute_total(point.alpha) or curvature <= 0.0 or attempt == 59:
+        if abs(slope) <= nearness * absolute_total(point.alpha) or curvature <= 0.0 or attempt == 59:
             break
         move = min(max(slope / curvature, -2.0), 2.0)
         shift += move

@@ -10,7 +10,13 @@ import numpy as np
 
 from safescreen.kernels.columns import add_column, dot_column
 from safescreen.kernels.compiling import compiled, inlined
-from safescreen.kernels.losses import NearPoint, near_dual_point
+from safescreen.kernels.losses import (
+    INTERCEPT_AT_BEST,
+    INTERCEPT_NEARNESS,
+    NearPoint,
+    loss_without_model,
+    near_dual_point,
+)
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace, direction, try_step
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE, Quadratic, load_hessian
@@ -34,22 +40,34 @@ def fit_support(
 ) -> Fitted:
     """Fit ``quadratic.feature[:size]`` from ``quadratic.x[:size]`` until solved, or proved to be above the cutoff.
 
-    ``node`` lends its predictor and its progress. The dual point of the last iterate is the one behind the bound.
+    ``node`` lends its predictor and its progress. The dual point of the last iterate is the one behind the bound. It is
+    balanced, which the gradient is only where the intercept is at its best: it is put there once steps do not help.
     """
     quadratic, progress = workspace.quadratic, node.progress[0]
     set_up(subproblem, node, quadratic, size, intercept)
     clear(workspace.step)
     length, objective, bound = 1.0, np.inf, -np.inf
+    worst = loss_without_model(subproblem.loss) + subproblem.mu * size
+    nearness = INTERCEPT_NEARNESS if subproblem.intercept else INTERCEPT_AT_BEST
     for _ in range(REFIT_ROUNDS):
         try_step(node.u, workspace.step, length, workspace.trial)
-        dual = near_dual_point(subproblem, workspace.trial, workspace.point)
+        dual = near_dual_point(subproblem, workspace.trial, workspace.point, nearness)
         trial = dual.loss + ridge_and_price(subproblem, quadratic, size)
-        if not trial <= objective + 4.0 * UNIT * abs(objective):
+        if objective == np.inf and not trial <= worst:  # Newton's method does not find back from anywhere
+            start_from_nothing(subproblem, node, quadratic, size)
+            continue
+        rejected = not trial <= objective + 4.0 * UNIT * abs(objective)
+        idle = trial > objective - 4.0 * UNIT * abs(objective)
+        if (rejected or idle) and nearness > INTERCEPT_AT_BEST:  # the balanced point is too far from the gradient
+            nearness, objective = INTERCEPT_AT_BEST, np.inf
+            length = shorten(quadratic, 0.0, progress.working)
+            clear(workspace.step)
+            continue
+        if rejected:
             length = shorten(quadratic, length, progress.working)
             if length == 0.0:
                 break
             continue
-        idle = trial > objective - 4.0 * UNIT * abs(objective)
         objective = trial
         if subproblem.intercept:
             quadratic.x[size] += dual.shift
@@ -87,6 +105,14 @@ def set_up(subproblem: Subproblem, node: Node, quadratic: Quadratic, size: int, 
 
 
 @inlined
+def start_from_nothing(subproblem: Subproblem, node: Node, quadratic: Quadratic, size: int) -> None:
+    """Forget a start that is worse than no model at all."""
+    for a in range(size):
+        quadratic.x[a] = 0.0
+    set_up(subproblem, node, quadratic, size, 0.0)
+
+
+@inlined
 def ridge_and_price(subproblem: Subproblem, quadratic: Quadratic, size: int) -> float:
     """What the coefficients cost."""
     squares = 0.0
@@ -100,7 +126,7 @@ def shorten(quadratic: Quadratic, length: float, working: int) -> float:
     """Halve a step that does not decrease the objective, and give up where it is short already."""
     shorter = 0.5 * length if length > 1e-6 else 0.0
     for a in range(working):
-        quadratic.x[a] = quadratic.start[a] + shorter * quadratic.move[a]
+        quadratic.x[a] = quadratic.start[a] + (shorter * quadratic.move[a] if shorter > 0.0 else 0.0)
     return shorter
 
 
