@@ -40,20 +40,23 @@ ROOMS = {
     "path": "status formatting.cards problem search estimation",
     "summary": "arrays formatting problem.labels search.solution estimation",
     "stability": "arrays status formatting problem search estimation",
+    "good_models": "arrays status files formatting problem search",
     # what users touch
     "datasets": "arrays files",
     "estimators": "arrays defaults status text prediction problem screening search estimation path summary stability",
-    "plots": "arrays formatting.escaping problem screening search path stability",
+    "plots": "arrays formatting.escaping problem screening search path stability good_models",
     "saving": "defaults files problem.copies problem.validation search.solution estimation estimators",
     "tables": "arrays sparsity text files",
-    "reporting": "arrays status files prediction formatting problem search.solution estimation path summary estimators",
-    "safescreen": "status verification problem relaxation screening search estimation path summary stability datasets "
-    "estimators plots saving.model_files reporting",
+    "reporting": "arrays status files prediction formatting problem search.solution estimation path summary "
+    "good_models estimators",
+    "safescreen": "status verification problem relaxation screening search estimation path summary stability "
+    "good_models datasets estimators plots saving.model_files reporting",
     # what uses the public interface
     "testing": "status problem safescreen",
     "reproduction": "files formatting.digits plots.base safescreen testing",
-    "cli": "arrays defaults status text files prediction problem.labels problem.terms search estimation path "
-    "summary estimators.choosing saving.record tables safescreen testing.conic reproduction",
+    "cli": "arrays defaults status text files prediction formatting.documents problem.labels problem.terms search "
+    "estimation path summary good_models estimators.choosing saving.record tables safescreen testing.conic "
+    "reproduction",
     "__main__": "cli",
 }
 """What each room may import from others: a room, or a single module in one. It may use rooms above it only."""

@@ -20,8 +20,11 @@ if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is
     from safescreen.estimators import SafeScreener as SafeScreener
     from safescreen.estimators import ScaleWarning as ScaleWarning
     from safescreen.estimators import Selection as Selection
+    from safescreen.good_models import Alternatives as Alternatives
+    from safescreen.good_models import alternatives as alternatives
     from safescreen.path import L0Path as L0Path
     from safescreen.path import l0_path as l0_path
+    from safescreen.plots import AlternativesDisplay as AlternativesDisplay
     from safescreen.plots import ConvergenceDisplay as ConvergenceDisplay
     from safescreen.plots import CVDisplay as CVDisplay
     from safescreen.plots import PathDisplay as PathDisplay
@@ -47,6 +50,8 @@ if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Alternatives": "good_models",
+    "AlternativesDisplay": "plots",
     "CVDisplay": "plots",
     "ConvergenceDisplay": "plots",
     "CopiesWarning": "estimators",
@@ -72,6 +77,7 @@ _HOMES = {
     "Status": "status",
     "Summary": "summary",
     "Verification": "verification",
+    "alternatives": "good_models",
     "datasets": "",
     "l0_path": "path",
     "load_model": "saving.model_files",

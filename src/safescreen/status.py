@@ -13,6 +13,7 @@ class Status(StrEnum):
     NODE_LIMIT = "node_limit"
     INTERRUPTED = "interrupted"
     NUMERICAL_LIMIT = "numerical_limit"
+    MODEL_LIMIT = "model_limit"
 
     @property
     def sentence(self) -> str:
@@ -31,4 +32,5 @@ _SENTENCES = {
     Status.NUMERICAL_LIMIT: (
         "The search is complete, but double precision cannot express as small a gap as was asked for."
     ),
+    Status.MODEL_LIMIT: "The search stopped at its limit on models.",
 }

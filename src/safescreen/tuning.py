@@ -104,6 +104,19 @@ HOPELESS_COST = 10.0
 """A column whose rounding costs a bound so many times the objective is given up, with whatever is known about models
 that have it: digits of bounds that are poor anyway against an enumeration of all other columns."""
 
+REFIT_ROUNDS = 60
+"""Newton steps, shortened ones included, after which the fit of a support is taken as it is."""
+
+CANDIDATES_AT_ONCE = 256
+"""Supports that a node's dual point may leave for all of them to be fitted, where models are listed: fits of supports
+that turn out too bad against relaxations. With one place left there may be as many as features."""
+
+MANY_CANDIDATES = 32
+"""With one place left and more supports than that another dual point is tried: a pass over the columns against fits."""
+
+VISITS_PER_CANDIDATE = 16
+"""Steps on the way to so many supports after which a node is branched on instead."""
+
 PLUNGE = 0.1
 """A plunge goes on while the bound is this near, relative to the gap, to the best open one: warm starts and models
 against the lower bound's progress."""
@@ -201,6 +214,12 @@ LOGGED_NODES = 4096
 
 LOGGED_ENTRIES = 1 << 17
 """Entries of their points and decisions, at least."""
+
+LISTED_MODELS = 4096
+"""Models a worker lists before it hands them over."""
+
+LISTED_ENTRIES = 1 << 16
+"""And coefficients of these, at least."""
 
 PROOF_PIECE_BYTES = 1 << 22
 """Bytes of the tree that a proof writes at a time: memory against members of the file."""

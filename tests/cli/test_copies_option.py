@@ -35,7 +35,7 @@ def run(*words, status=0):
 
 
 LINE = "b has 1 copy (twin) up to scale and offset: only b may be chosen; --copies allow lets them compete."
-COMMANDS = [("fit", "-k", "2"), ("path", "-k", "1:2"), ("cv", "-k", "1:2", "--folds", "3")]
+COMMANDS = [("fit", "-k", "2"), ("alternatives", "-k", "2"), ("path", "-k", "1:2"), ("cv", "-k", "1:2", "--folds", "3")]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])

@@ -17,6 +17,7 @@ TERMS = {"k", "mu", "gamma", "fit_intercept", "standardize", "include", "exclude
 TRAINING = ["train.csv", "-t", "label", "--exclude", "x5"]
 COMMANDS = {
     "fit": [*TRAINING, "-k", "2", "--include", "x1"],
+    "alternatives": [*TRAINING, "-k", "2", "--include", "x1"],
     "screen": [*TRAINING, "-k", "2", "--include", "x1"],
     "path": [*TRAINING, "-k", "1:3", "--include", "x1"],
     "cv": [*TRAINING, "-k", "1:3", "--gamma", "1,10", "--criterion", "bic", "--include", "x1"],

@@ -13,6 +13,7 @@ from safescreen.status import Status
 
 COMMANDS = {
     "fit": ["-k", "20", "--node-limit", "0"],
+    "alternatives": ["-k", "20", "--time-limit", "0"],
     "path": ["-k", "19,20", "--time-limit", "0"],
     "cv": ["-k", "20", "--criterion", "bic", "--gap", "0", "--fold-gap", "0", "--time-limit", "0"],
 }

@@ -48,7 +48,13 @@ NUMBERS = ("--target", "number", "--exclude", "kind")
 
 @pytest.mark.parametrize(
     "command",
-    [("fit", "-k", "2"), ("screen", "-k", "2"), ("path", "-k", "1:2"), ("cv", "-k", "1:2", "--folds", "3")],
+    [
+        ("fit", "-k", "2"),
+        ("alternatives", "-k", "2"),
+        ("screen", "-k", "2"),
+        ("path", "-k", "1:2"),
+        ("cv", "-k", "1:2", "--folds", "3"),
+    ],
     ids=lambda command: command[0],
 )
 @pytest.mark.parametrize(("target", "label", "shown"), [(WORDS, "virginica", "'virginica'"), (NUMBERS, "1", "1")])

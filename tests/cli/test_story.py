@@ -33,7 +33,14 @@ def run(*words):
     return result.output
 
 
-@pytest.mark.parametrize("command", [["fit", "-k", "2"], ["cv", "-k", "1:2", "--criterion", "bic"]])
+COMMANDS = [
+    ["fit", "-k", "2"],
+    ["cv", "-k", "1:2", "--criterion", "bic"],
+    ["alternatives", "-k", "2", "--within", "5%"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_a_report_tells_what_was_done_and_how_to_check_it(folder, monkeypatch, command):
     monkeypatch.chdir(folder)
     files = ["--proof", "p.npz", "--report", "r.html"]
@@ -54,7 +61,13 @@ def test_a_report_tells_what_was_done_and_how_to_check_it(folder, monkeypatch, c
     assert found
     assert f"Check the proof with {found[1]}\n" in shown
     assert "The proof holds" in run(*shlex.split(found[1])[1:])
-    shown = run(command[0], "my data.csv", *READING, *command[1:], *files, "--model", "m.json")
+
+
+@pytest.mark.parametrize("command", COMMANDS[:2])
+def test_a_model_says_how_its_data_were_read(folder, monkeypatch, command):
+    monkeypatch.chdir(folder)
+    files = ["--proof", "p.npz", "--report", "r.html", "--model", "m.json"]
+    shown = run(command[0], "my data.csv", *READING, *command[1:], *files)
     shorter = re.search(r"Check the proof with (safescreen verify .*)\n", shown)
     assert shorter
     assert "The proof holds" in run(*shlex.split(shorter[1])[1:])

@@ -33,9 +33,10 @@ def compiled_functions():
                         yield path.stem, decorator.id, function
 
 
-def test_one_entry_point():
+def test_two_entry_points():
+    """One for all who look for a model, and one for those who list models."""
     entries = [(module, function.name) for module, kind, function in compiled_functions() if kind == "entry"]
-    assert entries == [("exploration", "run")]
+    assert entries == [("enumeration", "run_listing"), ("exploration", "run")]
     assert len(list(compiled_functions())) > 80
 
 

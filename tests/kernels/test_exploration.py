@@ -27,6 +27,7 @@ from safescreen.kernels.exploration import (
     make_shared,
 )
 from safescreen.kernels.goals import BEST_MODEL, Goal
+from safescreen.kernels.listing import make_listing
 from safescreen.kernels.node_relaxation import GRAM, NEWTON
 from safescreen.kernels.open_nodes import add_root, count_waiting, enlarged, make_open_nodes, pop, unpack
 from safescreen.kernels.proof_log import empty_log, make_proof_log
@@ -49,7 +50,8 @@ def explorer_of(problem, upper=np.inf, slots=64, log=None, width=6, most=1000):
     add_root(nodes, case.node.status, np.zeros(n), (-np.inf, low_level(problem), 0.0))
     proves_nothing = np.full(n, -np.inf), np.full(n, -np.inf), np.empty(0, np.int64)
     log = make_proof_log(0, 0, n, 0, 1) if log is None else log
-    exploration = make_exploration(case.subproblem, np.ones(n), nodes, proves_nothing, make_shared(upper), log)
+    listing = make_listing(0, 0, np.zeros(0, np.bool_), BEST_MODEL, False)
+    exploration = make_exploration(case.subproblem, np.ones(n), nodes, proves_nothing, make_shared(upper), log, listing)
     return exploration, case.workspace
 
 

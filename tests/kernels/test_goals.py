@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from safescreen.kernels.exploration import make_shared
-from safescreen.kernels.goals import BEST_MODEL, Goal, cutoff, make_models, take_model
+from safescreen.kernels.goals import ALL_MODELS, BEST_MODEL, MINIMAL_MODELS, Goal, cutoff, make_models, take_model
 from safescreen.kernels.subproblem import FREE, IN, OUT
 
 GOAL = Goal(BEST_MODEL, 0.25)
@@ -16,7 +16,11 @@ STATUS = np.array([FREE, IN, OUT, IN], np.int8)
 def test_cutoff_is_the_requested_gap_below_the_best_model(call):
     assert call(cutoff, GOAL, 8.0) == 6.0
     assert call(cutoff, GOAL, np.inf) == np.inf
-    assert call(cutoff, Goal(99, 0.25), 8.0) == np.inf  # what is not known is not pruned
+
+
+@pytest.mark.parametrize("kind", [ALL_MODELS, MINIMAL_MODELS])
+def test_the_cutoff_of_a_list_is_its_threshold(kind):
+    assert cutoff(Goal(kind, 0.25), 8.0) == 8.0
 
 
 def test_better_models_are_taken(call):
@@ -38,9 +42,10 @@ def test_others_are_left(objective):
     assert shared["upper"][0] == 8.0
 
 
-def test_unknown_goals_take_nothing():
+@pytest.mark.parametrize("kind", [ALL_MODELS, MINIMAL_MODELS])
+def test_no_single_model_changes_the_threshold_of_a_list(kind):
     models, shared = make_models(4), make_shared(8.0)
-    assert not take_model(Goal(99, 0.25), models, shared[0], STATUS, 1.0)
+    assert not take_model(Goal(kind, 0.25), models, shared[0], STATUS, 1.0)
     assert shared["upper"][0] == 8.0
 
 

@@ -224,3 +224,74 @@ def test_the_intercept_is_moved_to_its_best_value(start):
     assert u == pytest.approx(signal + best, abs=1e-9)
     assert dual.loss == pytest.approx(float(w @ np.logaddexp(0.0, -y * (signal + best))), rel=1e-12)
     assert dual.entropy <= float(exact_entropy(w, balanced_exactly(y, w, point.alpha)))
+
+
+# -- dual points near the best intercept -----------------------------------------------------------------
+
+
+def check_near(call, problem, u, nearness):
+    """The entropy of the balanced point is below the truth, and not above that of the point at the best intercept."""
+    case, m = as_case(problem), u.size
+    y, w, point, moved = problem.y, problem.weights, empty_point(u.size), u.copy()
+    near = call(losses.near_dual_point, case.subproblem, moved, point, nearness)
+    assert moved == pytest.approx(u + near.shift, rel=1e-12, abs=1e-12)
+    loss = math.fsum(w * np.logaddexp(0.0, -y * moved))
+    assert near.loss == pytest.approx(loss, rel=1e-12)
+    if problem.fit_intercept:
+        assert abs(math.fsum(point.alpha)) <= 3 * m * UNIT * math.fsum(np.abs(point.alpha))
+        dual = balanced_exactly(y, w, point.alpha)
+    else:
+        dual = dual_of(y, w, point.alpha)
+    assert Decimal(near.entropy) <= exact_entropy(w, dual)
+    assert near.error_scale >= np.linalg.norm(point.alpha)
+    return near, point
+
+
+@pytest.mark.parametrize("nearness", [losses.INTERCEPT_NEARNESS, losses.INTERCEPT_AT_BEST])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("spread", [0.1, 3.0, 100.0])
+def test_near_points_are_safe(call, spread, intercept, nearness):
+    for seed in range(3):
+        problem = random_problem(seed, m=25, weighted=True, fit_intercept=intercept)
+        check_near(call, problem, spread * np.random.default_rng(seed).standard_normal(25), nearness)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 30), st.floats(-4.0, 3.0), st.floats(-30.0, 30.0), st.floats(-14.0, 0.0))
+def test_near_points_anywhere(seed, m, scale, shift, nearness):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(seed, m=m, weighted=True, fit_intercept=True)
+    check_near(interpreted, problem, 10.0**scale * rng.standard_normal(m) + shift, 10.0**nearness)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_near_points_are_nearly_as_good_as_the_point_at_the_best_intercept(seed):
+    problem = random_problem(seed, m=40, weighted=True, fit_intercept=True)
+    case, signal = as_case(problem), 2.0 * np.random.default_rng(seed).standard_normal(40)
+    best = losses.dual_point(case.subproblem, signal + 0.5, empty_point(40))
+    near, point = check_near(interpreted, problem, signal + 0.5, losses.INTERCEPT_NEARNESS)
+    exact, _ = check_near(interpreted, problem, signal + 0.5, losses.INTERCEPT_AT_BEST)
+    assert near.entropy == pytest.approx(best.entropy, rel=5e-3)
+    assert exact.entropy == pytest.approx(best.entropy, rel=1e-11)
+    assert exact.shift == pytest.approx(best.shift, abs=1e-9)
+    assert near.loss >= best.loss * (1.0 - 1e-12)
+    assert abs(near.slope) <= losses.INTERCEPT_NEARNESS * 1.01 * np.abs(point.alpha).sum()
+
+
+def test_scaling_a_class_down_keeps_a_part_of_its_entropy(call):
+    rng = np.random.default_rng(7)
+    y, w, u = np.where(rng.random(30) < 0.3, 1.0, -1.0), rng.exponential(size=30) / 30.0, rng.standard_normal(30)
+    point, other = empty_point(30), empty_point(30)
+    for terms in (point, other):
+        losses.terms(losses.LOGISTIC, u, y, w, terms)
+    below = call(losses.balance_below, y, point)
+    entropy, _ = losses.balance_logistic(y, w, u, other, 0.0)
+    assert point.alpha == pytest.approx(other.alpha, rel=1e-12)
+    assert 0.0 < below <= entropy * (1.0 + 1e-12)
+
+
+def test_one_class_alone_is_scaled_to_nothing():
+    u, point = np.array([0.5, -1.0, 2.0]), empty_point(3)
+    losses.terms(losses.LOGISTIC, u, np.ones(3), np.ones(3) / 3.0, point)
+    assert losses.balance_below(np.ones(3), point) == 0.0
+    assert point.alpha.tolist() == [0.0] * 3

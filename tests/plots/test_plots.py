@@ -290,3 +290,53 @@ def test_names_with_dollars_are_not_mathematics():
     display = ss.StabilityDisplay(["$a$", "b"], [0.5, 0.1], [True, False]).plot()
     assert display.ax_.get_yticklabels()[0].get_text() == r"\$a\$"
     display.figure_.canvas.draw()
+
+
+def test_alternatives(data):
+    others = ss.alternatives(plain(*data, mu=0.005), within=0.01)
+    display = ss.AlternativesDisplay.from_alternatives(others)
+    models, prices = display.ax_
+    [image] = models.get_images()
+    shown = others.to_frame()["index"].to_numpy()[:30]
+    np.testing.assert_array_equal(image.get_array(), np.sign(others.coefs.toarray()[:200, shown]).T)
+    assert [label.get_text() for label in models.get_yticklabels()] == others.problem.names(shown)
+    drawn = {bar.get_y() + bar.get_height() / 2: bar.get_width() for bar in prices.containers[1]}
+    expected = 100.0 * others.price_without[shown] / others.best.objective
+    np.testing.assert_allclose([drawn[place] for place in sorted(drawn)], expected, rtol=1e-4, atol=1e-4)
+    assert models.get_xlabel() == f"{len(others)} models, best first"
+
+
+def test_alternatives_say_what_is_left_out(data):
+    others = ss.alternatives(plain(*data, mu=0.005), within=0.01)
+    _, axes = plt.subplots(1, 2)
+    display = ss.AlternativesDisplay.from_alternatives(others, top=2, most_models=3, ax=axes, alpha=0.5)
+    assert list(display.ax_) == list(axes)
+    total = others.order().size
+    assert axes[0].get_xlabel() == f"the best 3 of {len(others):,} models, best first\n2 of {total:,} features"
+    assert axes[0].get_images()[0].get_array().shape == (2, 3)
+    assert len(axes[1].get_yticklabels()) == 2  # axes of others may not share theirs
+    with pytest.raises(ValueError, match="most_models is 0, but must be an integer >= 1"):
+        ss.AlternativesDisplay.from_alternatives(others, most_models=0)
+
+
+@pytest.mark.parametrize("asked", [{"mu": 5.0}, {"k": 3, "limit": 0.0}, {"k": 1, "include": [2]}])
+def test_alternatives_with_little_to_show(data, asked):
+    terms = {name: value for name, value in asked.items() if name != "limit"}
+    others = ss.alternatives(plain(*data, **terms), within=0.0, time_limit=asked.get("limit"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        display = ss.AlternativesDisplay.from_alternatives(others)
+        display.figure_.canvas.draw()
+    assert len(display.names) == others.order().size
+
+
+def test_alternatives_that_are_priced_by_bounds_alone():
+    signs = [[1, 1], [-1, 0], [1, 0], [0, 1]]
+    display = ss.AlternativesDisplay(
+        list("abcd"), signs, [np.inf, 0.02, np.nan, 0.0], [0.01, 0.005, np.nan, 0.0]
+    ).plot()
+    _, prices = display.ax_
+    open_part, proved = prices.containers
+    np.testing.assert_allclose([bar.get_width() for bar in proved], [1.0, 0.5, 0.0, 0.0])
+    np.testing.assert_allclose([bar.get_width() for bar in open_part], [0.0, 1.5, 0.0, 0.0])
+    np.testing.assert_allclose(prices.collections[0].get_offsets(), [[1.0, 0.0]])

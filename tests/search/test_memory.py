@@ -25,7 +25,7 @@ def problem():
 
 
 def set_allowance(monkeypatch, allowance):
-    for module in ("branch_and_bound", "improving"):
+    for module in ("tree_search", "improving"):
         monkeypatch.setattr(f"safescreen.search.{module}.ALLOWANCE", allowance)
 
 

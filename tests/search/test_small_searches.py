@@ -49,7 +49,7 @@ def check(tmp_path, X, y, options=None, **terms) -> ss.Solution:
 
 def set_allowance(monkeypatch, allowance: int) -> None:
     """How much is done between two looks at the search."""
-    for module in ("branch_and_bound", "improving"):
+    for module in ("tree_search", "improving"):
         monkeypatch.setattr(f"safescreen.search.{module}.ALLOWANCE", allowance)
 
 

@@ -181,7 +181,7 @@ class Prover:
             return
         inherited = self.root_bound
         if self.screening != "none":
-            for j, side, value in self.screen(self.root_dual, status, self.upper):
+            for j, side, value in self.screen(self.root_dual, status, self.upper * max(1.0, 1.0 - self.gap)):
                 self.root_screened.append(side * (j + 1))
                 self.contributions.append(max(value, inherited))
                 status[j] = side
@@ -224,7 +224,7 @@ class Prover:
         if best >= self.upper * (1.0 - self.gap):
             self.contributions.append(best)
             return self.record(number, parent, decision, point=point)
-        decisions = self.screen(p, status, self.upper) if self.screening == "nodes" else []
+        decisions = self.screen(p, status, self.upper * max(1.0, 1.0 - self.gap)) if self.screening == "nodes" else []
         codes = [side * (j + 1) for j, side, _ in decisions]
         self.contributions += [max(best, value) for _, _, value in decisions]
         if self.rng.random() < self.detours and (status != 0).any():  # no news
@@ -314,4 +314,38 @@ def prove(path, X, y, seed=0, gap=1e-6, node_limit=200, detours=0.1, screening="
     prover = Prover(Problem(X, y, **stated), np.random.default_rng(seed), gap, node_limit, detours, screening)
     prover.run()
     prover.write(path, chunk, X)
+    return prover
+
+
+def prove_list(path, X, y, within, goal, **options):
+    """A proof of the list of all models so much above the best, or of the minimal ones; returns the prover.
+
+    The tree goes on where it would end if one model were wanted. Then all supports get their fits: those on the list,
+    and the others, refuted by them, needed or not.
+    """
+    from safescreen.testing.reference import admissible_supports, fit_support
+
+    prover = prove(path, X, y, gap=-within, node_limit=2000, **options)
+    header, arrays = load(path)
+    problem, threshold = prover.problem, prover.upper * (1.0 + within)
+    models = []
+    for support in admissible_supports(problem):
+        columns = prover.A[:, list(support)]
+        fit = fit_support(columns, problem.y, problem.weights, problem.gamma, problem.fit_intercept)
+        models.append((fit.value + problem.mu * len(support), support, fit))
+    models.sort(key=lambda model: model[0])
+    good = [set(support) for value, support, _ in models if value <= threshold]
+    minimal = [one for one in good if not any(other < one for other in good)]
+    is_listed = [set(support) in (minimal if goal == "minimal" else good) for _, support, _ in models]
+    models = [models[i] for i in np.argsort(~np.array(is_listed), kind="stable")]
+    arrays |= {
+        "models_size": np.array([len(support) for _, support, _ in models], np.int32),
+        "models_feature": np.array([j for _, support, _ in models for j in support], np.int32),
+        "models_value": np.concatenate([fit.x for _, _, fit in models]),
+        "models_intercept": np.array([fit.b for _, _, fit in models]),
+        "models_objective": np.array([value for value, _, _ in models[: sum(is_listed)]]),
+    }
+    claims = {"objective": prover.upper, "missing_bound": threshold, "complete": True, "status": "optimal"}
+    header |= {"version": 2, "goal": goal, "listed": sum(is_listed), "threshold": threshold, "claims": claims}
+    save(path, header, arrays)
     return prover

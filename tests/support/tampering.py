@@ -811,9 +811,9 @@ def tampered(name, path, X, y, target, modest):
 
 def stated_problem(header, arrays, X, y):
     """The problem a proof is about, by its own words."""
-    lists = {name: arrays[name].tolist() for name in ("include", "exclude")}
+    lists = {name: arrays[name].tolist() for name in ("include", "exclude") if name in arrays}
     flags = {name: header[name] for name in ("mu", "k", "gamma", "fit_intercept", "standardize")}
-    return Problem(X, y, sample_weight=arrays["weights"], **flags, **lists)
+    return Problem(X, y, sample_weight=arrays.get("weights"), **flags, **lists)
 
 
 def outcomes(name, path, X, y, folder):
@@ -831,3 +831,429 @@ def outcomes(name, path, X, y, folder):
             assert result.objective >= truth - 1e-13 * abs(truth)
         results.append(result)
     return results
+
+
+# -- lists of models ---------------------------------------------------------------------------------------------------
+
+LIST_TAMPERINGS = {}
+
+
+def on_list(function):
+    """Register a way of tampering with a list of models: it changes the header and the supports in place."""
+
+    def tamper(header, arrays, data):
+        supports = separate(arrays)
+        function(header, supports)
+        arrays |= together(supports)
+
+    LIST_TAMPERINGS[function.__name__] = tamper
+    return function
+
+
+def on_list_file(function):
+    """Register one that changes header, arrays and data, as those of a single model do."""
+    LIST_TAMPERINGS[function.__name__] = function
+    return function
+
+
+def separate(arrays):
+    """The supports of a proof, one by one; those that are listed have an objective."""
+    cuts = np.cumsum(arrays["models_size"])[:-1]
+    feature, value = np.split(arrays["models_feature"], cuts), np.split(arrays["models_value"], cuts)
+    objective = [*arrays["models_objective"].tolist(), *[None] * arrays["models_size"].size]
+    rows = zip(feature, value, arrays["models_intercept"].tolist(), objective, strict=False)
+    return [dict(zip(("feature", "value", "intercept", "objective"), row, strict=True)) for row in rows]
+
+
+def together(supports):
+    """The arrays of such supports."""
+    return {
+        "models_size": np.array([support["feature"].size for support in supports], np.int32),
+        "models_feature": np.concatenate([np.zeros(0, np.int32), *(one["feature"] for one in supports)]).astype("<i4"),
+        "models_value": np.concatenate([np.zeros(0), *(one["value"] for one in supports)]),
+        "models_intercept": np.array([one["intercept"] for one in supports], np.float64),
+        "models_objective": np.array([one["objective"] for one in supports if one["objective"] is not None], float),
+    }
+
+
+def largest(supports):
+    """Of the listed models the first with the most features."""
+    return max(listed_ones(supports), key=lambda one: one["feature"].size)
+
+
+def listed_ones(supports):
+    return [one for one in supports if one["objective"] is not None]
+
+
+@on_list
+def drop_the_best(header, supports):
+    header["listed"] -= 1
+    del supports[0]
+
+
+@on_list
+def drop_the_last_listed(header, supports):
+    header["listed"] -= 1
+    del supports[header["listed"]]
+
+
+@on_list
+def list_nothing(header, supports):
+    del supports[: header["listed"]]
+    header["listed"] = 0
+
+
+@on_list
+def no_supports_at_all(header, supports):
+    supports.clear()
+    header["listed"] = 0
+
+
+@on_list
+def drop_what_is_refuted(header, supports):
+    del supports[header["listed"] :]
+
+
+@on_list
+def drop_one_that_is_refuted(header, supports):
+    del supports[-1]
+
+
+@on_list
+def hide_a_listed_model_among_the_refuted(header, supports):
+    header["listed"] -= 1
+    supports.append(supports.pop(0) | {"objective": None})
+
+
+@on_list
+def list_the_refuted(header, supports):
+    for one in supports[header["listed"] :]:
+        one["objective"] = supports[0]["objective"]
+    header["listed"] = len(supports)
+
+
+@on_list
+def a_lower_objective(header, supports):
+    supports[0]["objective"] *= 1.0 - 1e-6
+
+
+@on_list
+def a_higher_objective(header, supports):
+    supports[0]["objective"] *= 1.0 + 1e-6
+
+
+@on_list
+def a_huge_objective(header, supports):
+    supports[0]["objective"] = 1.7e308
+
+
+@on_list
+def an_objective_that_is_nan(header, supports):
+    supports[0]["objective"] = math.nan
+
+
+@on_list
+def another_coefficient(header, supports):
+    largest(supports)["value"][0] += 0.01
+
+
+@on_list
+def coefficients_that_are_nan(header, supports):
+    largest(supports)["value"][0] = math.nan
+
+
+@on_list
+def coefficients_that_are_infinite(header, supports):
+    largest(supports)["value"][0] = math.inf
+
+
+@on_list
+def huge_coefficients(header, supports):
+    largest(supports)["value"][:] = 1e200
+
+
+@on_list
+def huge_points_of_the_refuted(header, supports):
+    for one in supports[header["listed"] :]:
+        one["value"] = one["value"] * 1e300
+
+
+@on_list
+def another_intercept(header, supports):
+    supports[0]["intercept"] += 0.01
+
+
+@on_list
+def an_intercept_that_is_infinite(header, supports):
+    supports[0]["intercept"] = -math.inf
+
+
+@on_list
+def another_feature(header, supports):
+    one = largest(supports)
+    free = [j for j in range(5) if j not in one["feature"]]
+    one["feature"] = np.sort(np.append(one["feature"][1:], free[:1]))
+
+
+@on_list
+def a_feature_out_of_range(header, supports):
+    largest(supports)["feature"][-1] = 8
+
+
+@on_list
+def a_negative_feature(header, supports):
+    largest(supports)["feature"][0] = -1
+
+
+@on_list
+def features_out_of_order(header, supports):
+    one = largest(supports)
+    one["feature"], one["value"] = one["feature"][::-1], one["value"][::-1]
+
+
+@on_list
+def a_feature_twice(header, supports):
+    one = largest(supports)
+    one["feature"][-1] = one["feature"][0]
+
+
+@on_list
+def a_listed_model_with_an_excluded_feature(header, supports):
+    one = min(supports, key=lambda one: one["feature"].size)
+    one["feature"], one["value"] = np.append(one["feature"], 5), np.append(one["value"], 0.0)
+
+
+@on_list
+def a_listed_model_with_a_constant_column(header, supports):
+    one = min(supports, key=lambda one: one["feature"].size)
+    one["feature"], one["value"] = np.append(one["feature"], 7), np.append(one["value"], 0.0)
+
+
+@on_list
+def a_listed_model_without_what_is_included(header, supports):
+    one = largest(supports)
+    kept = one["feature"] != 6
+    one["feature"], one["value"] = one["feature"][kept], one["value"][kept]
+
+
+@on_list
+def a_listed_model_over_the_budget(header, supports):
+    supports[0]["feature"], supports[0]["value"] = np.array([0, 1, 2, 3, 4, 6]), np.zeros(6)
+
+
+@on_list
+def a_model_twice(header, supports):
+    supports.insert(0, dict(supports[0]))
+    header["listed"] += 1
+
+
+@on_list
+def a_listed_model_is_refuted_as_well(header, supports):
+    supports.append(supports[0] | {"objective": None})
+
+
+@on_list
+def the_included_features_alone_in_place_of_all(header, supports):
+    """Every model contains them, so that nothing would be missing from a list of minimal models."""
+    objective = header["claims"]["objective"]
+    supports[:] = [{"feature": np.array([6]), "value": np.zeros(1), "intercept": 0.0, "objective": objective}]
+    header["listed"], header["goal"] = 1, "minimal"
+
+
+@on_list
+def a_superset_of_a_listed_model(header, supports):
+    one = min(listed_ones(supports), key=lambda one: one["feature"].size)
+    j = next(j for j in range(5) if j not in one["feature"])
+    order = np.argsort(np.append(one["feature"], j))
+    more = {"feature": np.append(one["feature"], j)[order], "value": np.append(one["value"], 0.0)[order]}
+    supports.insert(0, one | more | {"objective": one["objective"] + header["mu"]})
+    header["listed"] += 1
+
+
+@on_list_file
+def listed_one_more(header, arrays, data):
+    header["listed"] += 1
+
+
+@on_list_file
+def listed_one_less(header, arrays, data):
+    header["listed"] -= 1
+
+
+@on_list_file
+def listed_negative(header, arrays, data):
+    header["listed"] = -1
+
+
+@on_list_file
+def listed_true(header, arrays, data):
+    header["listed"] = True
+
+
+@on_list_file
+def one_objective_less(header, arrays, data):
+    arrays["models_objective"] = arrays["models_objective"][:-1]
+
+
+@on_list_file
+def one_feature_less(header, arrays, data):
+    arrays["models_feature"] = arrays["models_feature"][:-1]
+
+
+@on_list_file
+def one_size_negative(header, arrays, data):
+    arrays["models_size"][0] -= 100
+    arrays["models_size"][1] += 100
+
+
+@on_list_file
+def raise_the_bound(header, arrays, data):
+    header["claims"]["missing_bound"] *= 1.0 + 1e-5
+
+
+@on_list_file
+def raise_the_bound_and_the_threshold(header, arrays, data):
+    header["threshold"] = header["claims"]["missing_bound"] = header["threshold"] * 1.001
+
+
+@on_list_file
+def no_threshold(header, arrays, data):
+    header["threshold"] = header["claims"]["missing_bound"] = 1e300
+
+
+@on_list_file
+def lower_the_threshold(header, arrays, data):
+    header["threshold"] = header["claims"]["missing_bound"] = header["claims"]["objective"] * 0.99
+
+
+@on_list_file
+def a_threshold_that_is_nan(header, arrays, data):
+    return json.dumps(header | {"threshold": math.nan}).encode()
+
+
+@on_list_file
+def a_bound_that_is_infinite(header, arrays, data):
+    return json.dumps(header | {"claims": header["claims"] | {"missing_bound": math.inf}}).encode()
+
+
+@on_list_file
+def the_opposite_of_complete(header, arrays, data):
+    header["claims"]["complete"] = not header["claims"]["complete"]
+
+
+@on_list_file
+def complete_is_a_number(header, arrays, data):
+    header["claims"]["complete"] = int(header["claims"]["complete"])
+
+
+@on_list_file
+def the_other_goal(header, arrays, data):
+    header["goal"] = {"all": "minimal", "minimal": "all"}[header["goal"]]
+
+
+@on_list_file
+def an_unknown_goal(header, arrays, data):
+    header["goal"] = "some"
+
+
+@on_list_file
+def no_goal(header, arrays, data):
+    del header["goal"]
+
+
+@on_list_file
+def no_objectives(header, arrays, data):
+    del arrays["models_objective"]
+
+
+@on_list_file
+def one_array_more(header, arrays, data):
+    arrays["models_gap"] = np.zeros(header["listed"])
+
+
+@on_list_file
+def sizes_of_another_type(header, arrays, data):
+    arrays["models_size"] = arrays["models_size"].astype(np.int64)
+
+
+@on_list_file
+def called_version_one(header, arrays, data):
+    header["version"] = 1
+
+
+@on_list_file
+def called_version_one_with_its_claims(header, arrays, data):
+    """Cut down to what the first version knows, with claims of the second among its own."""
+    header["version"] = 1
+    header["claims"] |= {"lower_bound": 0.0, "rel_gap": 1.0, "status": "node_limit", "goal": "all", "listed": 0}
+    for name in ("goal", "listed", "threshold"):
+        del header[name]
+    for name in [name for name in arrays if name.startswith("models_")]:
+        del arrays[name]
+
+
+@on_list_file
+def version_three(header, arrays, data):
+    header["version"] = 3
+
+
+@on_list_file
+def version_true(header, arrays, data):
+    header["version"] = True
+
+
+@on_list_file
+def version_with_a_fraction(header, arrays, data):
+    header["version"] = 2.0
+
+
+TABLES = {}
+"""The best objectives of all supports, of the problems that were met."""
+
+
+def table_of(problem):
+    """The best objective of every support; most ways of tampering leave the problem as it is."""
+    arrays = (problem.include, problem.exclude, problem.weights, problem.y, problem.design.constant)
+    terms = (problem.mu, problem.k, problem.gamma, problem.fit_intercept, problem.standardize)
+    key = (terms, *(array.tobytes() for array in arrays), problem.fingerprint["matrix"])
+    if key not in TABLES:
+        TABLES[key] = brute_force(problem).table
+    return TABLES[key]
+
+
+def list_outcomes(change, path, X, y, folder):
+    """The verifications of a tampered list of models, as it is and with a modest claim; what is valid must be true."""
+    results = []
+    for modest in (False, True):
+        header, arrays = load(path)
+        arrays = {key: array.copy() for key, array in arrays.items()}
+        data = {"X": X.copy(), "y": y.copy()}
+        text = change(header, arrays, data)
+        if modest and isinstance(header.get("claims"), dict):
+            header["claims"] |= {"objective": 1e9, "missing_bound": -1e9, "complete": False}
+        save(folder / "tampered.npz", header if text is None else text, arrays)
+        result = verify(folder / "tampered.npz", data["X"], data["y"])
+        if result.valid and "goal" in result.claims:
+            problem = stated_problem(header, arrays, data["X"], data["y"])
+            assert_true_list(result, arrays, table_of(problem))
+        results.append(result)
+    return results
+
+
+def assert_true_list(result, arrays, table):
+    """What a valid list says, held against the best objective of every support."""
+    listed = [(frozenset(one["feature"].tolist()), one["objective"]) for one in separate(arrays)]
+    listed = dict(listed[: result.models])
+    below = {frozenset(support): value for support, value in table.items() if value < result.missing_bound - 1e-12}
+    minimal = result.claims["goal"] == "minimal"
+    assert result.claims["missing_bound"] <= result.missing_bound * (1.0 + 2e-6) or result.claims["missing_bound"] < 0.0
+    for support, objective in listed.items():
+        assert objective >= table[tuple(sorted(support))] * (1.0 - 2e-9)
+        assert objective <= result.claims["threshold"] * (1.0 + 2e-9)
+        if minimal and result.claims["complete"]:
+            assert not any(support - {j} in below for j in support)
+    for support in below:
+        assert any(one <= support for one in listed) if minimal else support in listed, support
+    truth = min(table.values())
+    assert result.lower_bound <= truth * (1.0 + 1e-13)
+    assert result.objective >= truth * (1.0 - 1e-13)

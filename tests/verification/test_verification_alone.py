@@ -28,9 +28,18 @@ PROOFS = {
 """Proofs of the first format: objective, lower bound and nodes."""
 
 
-def files(name):
+LISTS = {
+    "dense": (0.5331644589830078, 0.5438277536009437, 9, 17),
+    "sparse": (0.4955315101694355, 0.5054421454272409, 47, 11),
+    "weights": (0.4793795791073266, 0.48614424094452113, 12, 1),
+    "incomplete": (0.5296624815742057, 0.5492473248290153, 5, 5),
+}
+"""Lists of models, proofs of the second format: objective, bound of what is missing, models and nodes."""
+
+
+def files(name, version=1):
     """A proof, and the data it is about."""
-    return DATA / f"proof_v1_{name}.npz", DATA / f"proof_v1_{name}_data.npz"
+    return DATA / f"proof_v{version}_{name}.npz", DATA / f"proof_v{version}_{name}_data.npz"
 
 
 # -- proofs of earlier versions ----------------------------------------------------------------------------------------
@@ -72,6 +81,33 @@ def test_proofs_of_the_first_format_are_about_their_data(name):
     assert verify(proof, X, y[::-1], sample_weight).reason == "The labels are not those of the proof."
 
 
+@pytest.mark.parametrize("name", LISTS)
+def test_proofs_of_the_second_format_stay_valid(name):
+    """Minimal models of a budget; sparse data and a price; the best twelve, with weights; a list cut short."""
+    proof, data = files(name, 2)
+    X, y, sample_weight = read_data(str(data))
+    result = verify(proof, X, y, sample_weight)
+    objective, missing_bound, models, nodes = LISTS[name]
+    assert result.valid, result.reason
+    assert result.objective == pytest.approx(objective, rel=1e-12)
+    assert result.missing_bound == pytest.approx(missing_bound, rel=1e-12)
+    assert (result.models, result.nodes) == (models, nodes)
+    assert verify(proof, -X, y, sample_weight).reason == "The matrix is not the one of the proof."
+
+
+def test_proofs_of_the_second_format_cover_all_terms():
+    headers, arrays = zip(*(load(files(name, 2)[0]) for name in LISTS), strict=True)
+    assert {header["version"] for header in headers} == {2}
+    assert [header["goal"] for header in headers] == ["minimal", "all", "all", "all"]
+    assert [header["claims"]["complete"] for header in headers] == [True, True, True, False]
+    assert [header["matrix_form"] for header in headers] == ["dense", "sparse", "dense", "dense"]
+    assert all(array["models_size"].size > header["listed"] for header, array in zip(headers, arrays, strict=True))
+    assert arrays[0]["constant"].tolist() == [19]
+    assert arrays[0]["tree000000_screened"].size
+    assert arrays[2]["include"].tolist() == [7]
+    assert (arrays[2]["weights"] == 0.0).any()
+
+
 # -- imports -----------------------------------------------------------------------------------------------------------
 
 
@@ -99,7 +135,7 @@ def test_imports_numpy_and_nothing_of_the_solver():
 
 def test_the_files_can_be_read_one_after_the_other():
     """Each needs only those before it."""
-    names = ["arithmetic", "reading", "recognition", "dual_bounds", "search_tree", "checker"]
+    names = ["arithmetic", "reading", "recognition", "dual_bounds", "search_tree", "listed_models", "checker"]
     names += ["given", "__init__", "__main__"]
     modules = ["safescreen.verification" + ("" if name == "__init__" else f".{name}") for name in names]
     assert {path.stem for path in FOLDER.glob("*.py")} == {*names}
@@ -121,9 +157,9 @@ def lines_of_code(path):
 def test_it_is_as_long_as_the_readme_says():
     length = sum(lines_of_code(path) for path in FOLDER.glob("[a-z]*.py"))
     readme = (DATA.parent.parent / "README.md").read_text(encoding="utf-8")
-    assert "seven short\nfiles](src/safescreen/verification), some 900 lines of code" in readme
-    assert 850 <= length <= 950
-    assert len([*FOLDER.glob("[a-z]*.py")]) == 7
+    assert "eight short\nfiles](src/safescreen/verification), some 1,200 lines of code" in readme
+    assert 1150 <= length <= 1250
+    assert len([*FOLDER.glob("[a-z]*.py")]) == 8
 
 
 @pytest.mark.parametrize("name", PROOFS)
@@ -167,6 +203,14 @@ def test_a_valid_proof(name):
     assert done.stdout.startswith("Valid: no model of this problem (mu=")
     assert f"objective    {PROOFS[name][0]:.12g}"[:24] in done.stdout
     assert f"{PROOFS[name][2]} nodes" in done.stdout
+
+
+def test_a_valid_list():
+    done = run(*files("dense", 2))
+    assert done.returncode == 0
+    assert done.stdout.startswith("Valid: every model of this problem (mu=0, k=4, gamma=30, with intercept")
+    assert "below 0.543827753601 contains one of the 9 listed, none of whose features can be left out." in done.stdout
+    assert "below 0.549247324829 is one of the 5 listed.\n" in run(*files("incomplete", 2)).stdout
 
 
 def test_a_refused_proof(tmp_path):

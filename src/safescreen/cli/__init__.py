@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from safescreen import __version__
+from safescreen.cli.commands.alternatives import alternatives
 from safescreen.cli.commands.cv import cv
 from safescreen.cli.commands.demo import demo
 from safescreen.cli.commands.evaluate import evaluate
@@ -54,7 +55,7 @@ def _options(
         raise typer.Exit
 
 
-for _command in (demo, fit, screen, predict, evaluate, path, cv, verify, reproduce):
+for _command in (demo, fit, alternatives, screen, predict, evaluate, path, cv, verify, reproduce):
     app.command()(_command)
 
 

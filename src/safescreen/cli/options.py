@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -275,6 +276,45 @@ class SearchOptions:
         Settings(**vars(self)).checked()
 
 
+def parsed_share(text: str) -> float:
+    """A share as a number or in percent."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if rest or not value >= 0.0 or value == math.inf:
+        raise ValueError(f"--within is {text!r}, but must be a share >= 0, such as 1% or 0.01.")
+    return value / 100.0 if percent else value
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """Which models to list."""
+
+    panel: ClassVar[str] = "Models"
+
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="How much worse than the best a model may be, as in 1% or 0.01; 1% unless --n-best is given.",
+        ),
+    ] = None
+    n_best: Annotated[int | None, typer.Option(help="List so many, the best ones.")] = None
+    max_models: Annotated[int, typer.Option(help="Stop once there are more than that.")] = 10_000
+
+    def __post_init__(self) -> None:
+        """Refuse a wrong wish before any file is read."""
+        from safescreen.good_models.asking import checked_wish
+
+        checked_wish(**self.asdict())
+
+    def asdict(self) -> dict[str, Any]:
+        """All of them by the names that `alternatives` has."""
+        return {**vars(self), "within": None if self.within is None else parsed_share(self.within)}
+
+
 @dataclass(frozen=True)
 class OutputOptions:
     """What to write and to print."""
@@ -284,6 +324,9 @@ class OutputOptions:
     model: Annotated[Path | None, typer.Option("--model", "-m", metavar="JSON", help="Write the model.")] = None
     proof: Annotated[Path | None, typer.Option(metavar="NPZ", help="Write the proof.")] = None
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="CSV", help="Write the table.")] = None
+    models_out: Annotated[
+        Path | None, typer.Option("--models-out", metavar="CSV", help="Write all models, one per row.")
+    ] = None
     plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="Draw it (.png, .svg, .pdf).")] = None
     report: Annotated[Path | None, typer.Option(metavar="HTML", help="Write a report.")] = None
     json: Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")] = False
@@ -295,7 +338,7 @@ class OutputOptions:
     @property
     def files(self) -> dict[str, Path]:
         """The files to be written, under the names of their options."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, Path)}
+        return {name.replace("_", "-"): value for name, value in vars(self).items() if isinstance(value, Path)}
 
     @property
     def silent(self) -> bool:

@@ -49,6 +49,14 @@ def percent_above(share: float, digits: int = 2) -> str:
     return f"{_rounded(hundredfold, digits, ROUND_CEILING)}\u00a0%"
 
 
+def percent_below(share: float, digits: int = 2) -> str:
+    """A share in percent, rounded down: what is proved is never shown larger than it is."""
+    with localcontext() as context:
+        context.prec = _EXACT
+        hundredfold = 100 * Decimal(share)
+    return f"{_rounded(hundredfold, digits, ROUND_FLOOR)}\u00a0%"
+
+
 def percent_of(part: int, whole: int) -> str:
     """A share of a count in percent, with one decimal; 100 and 0 only where they are exact."""
     if part in (0, whole):

@@ -12,8 +12,10 @@ import numpy as np
 from safescreen.design.columns import Columns
 from safescreen.kernels.cache import announced, forget_stale_code, run_once
 from safescreen.kernels.dual_bound import NodeBound
+from safescreen.kernels.enumeration import run_listing
 from safescreen.kernels.exploration import EXPLORE, RELAX, Exploration, Orders, make_exploration, make_shared, run
-from safescreen.kernels.goals import BEST_MODEL, Goal
+from safescreen.kernels.goals import ALL_MODELS, BEST_MODEL, MINIMAL_MODELS, Goal
+from safescreen.kernels.listing import Listing, make_listing
 from safescreen.kernels.losses import LOGISTIC
 from safescreen.kernels.node import PROGRESS, Node, make_node
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, Relaxed, Start, Target, Workspace, make_workspace
@@ -23,11 +25,13 @@ from safescreen.kernels.proof_log import make_proof_log
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
 
 __all__ = [
+    "ALL_MODELS",
     "BEST_MODEL",
     "FREE",
     "GRAM",
     "IN",
     "LOGISTIC",
+    "MINIMAL_MODELS",
     "NEWTON",
     "OUT",
     "Exploration",
@@ -43,6 +47,7 @@ __all__ = [
     "explore",
     "relax",
     "warm_up",
+    "warm_up_listing",
 ]
 
 _TINY_COLUMNS = Columns.all_dense(np.array([[1.0, -1.0, 0.5], [0.5, 1.0, -1.0]]), np.full(2, 1e-15))
@@ -54,7 +59,10 @@ _TINY = Subproblem(
 
 _NO_BOUNDS = (np.full(2, -np.inf), np.full(2, -np.inf), np.empty(0, np.int64))
 _NO_LOG = make_proof_log(0, 0, 2, 0, 1)
-_IDLE = make_exploration(_TINY, np.ones(2), make_open_nodes(8, 2, 2, 8), _NO_BOUNDS, make_shared(1.0), _NO_LOG)
+_NO_LIST = make_listing(0, 0, np.zeros(2, np.bool_), BEST_MODEL, False)
+_IDLE = make_exploration(
+    _TINY, np.ones(2), make_open_nodes(8, 2, 2, 8), _NO_BOUNDS, make_shared(1.0), _NO_LOG, _NO_LIST
+)
 """An exploration that has nothing to explore: relaxations need none, but the one entry point takes one."""
 
 _RESULTS = ("primal", "bound", "kth_gain", "next_gain", "level", "intercept")
@@ -78,8 +86,10 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
 
 
 def explore(exploration: Exploration, workspace: Workspace, orders: Orders) -> int:
-    """Work through open nodes: see :func:`safescreen.kernels.exploration.run`."""
-    return int(run(EXPLORE, exploration, workspace, _START, _TARGET, orders))
+    """Work through open nodes: see :func:`safescreen.kernels.exploration.run`, or `run_listing` to list models."""
+    if orders.goal.kind == BEST_MODEL:
+        return int(run(EXPLORE, exploration, workspace, _START, _TARGET, orders))
+    return int(run_listing(exploration, workspace, orders))
 
 
 @run_once
@@ -87,14 +97,25 @@ def warm_up() -> None:
     """Make the kernels ready, from the cache or by compiling them; says so in one line if it takes long."""
     cached = forget_stale_code(run)
     with announced(cached):
-        _tiny_search()
+        _tiny_search(_ORDERS, _NO_LIST)
 
 
-def _tiny_search() -> None:
+@run_once
+def warm_up_listing() -> None:
+    """The same for those that list models."""
+    warm_up()
+    cached = forget_stale_code(run_listing)
+    with announced(cached):
+        _tiny_search(
+            _ORDERS._replace(goal=Goal(ALL_MODELS, 1e-3)), make_listing(8, 16, np.zeros(2, np.bool_), ALL_MODELS, False)
+        )
+
+
+def _tiny_search(orders: Orders, listing: Listing) -> None:
     """Relax and search the tiny problem."""
     node, workspace = make_node(2, 3, np.ones(2)), make_workspace(2, _TINY_WEIGHTS, 2)
     relax(_TINY, node, workspace, _START, _TARGET)
     open_nodes = make_open_nodes(8, 2, 2, 8)
     add_root(open_nodes, node.status, node.x, (0.0, 0.1, 0.0))
-    exploration = make_exploration(_TINY, np.ones(2), open_nodes, _NO_BOUNDS, make_shared(1.0), _NO_LOG)
-    explore(exploration, workspace, _ORDERS)
+    exploration = make_exploration(_TINY, np.ones(2), open_nodes, _NO_BOUNDS, make_shared(1.0), _NO_LOG, listing)
+    explore(exploration, workspace, orders)

@@ -122,21 +122,18 @@ def copy_entries(memory: npt.NDArray[np.uint8], code: int, start: int, step: int
         copy_steps(memory.view(np.float32), start, step, target)
     elif code == 2:
         copy_steps(memory.view(np.int64), start, step, target)
-    elif code == 3:
-        copy_steps(memory.view(np.int8), start, step, target)
     else:
+        wrap = 128.0 if code == 3 else 256.0  # from where on a byte stands for a negative number
         copy_steps(memory, start, step, target)
+        for i in range(target.size):
+            target[i] -= 256.0 if target[i] >= wrap else 0.0
 
 
 @inlined
 def copy_steps(entries: AnyArray, start: int, step: int, target: FloatArray) -> None:
     """Every ``step``-th entry from ``start`` on."""
-    if step == 1:
-        for i in range(target.size):
-            target[i] = entries[start + i]
-    else:
-        for i in range(target.size):
-            target[i] = entries[start + i * step]
+    for i in range(target.size):
+        target[i] = entries[start + i * step]
 
 
 @inlined

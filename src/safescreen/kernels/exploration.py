@@ -22,7 +22,8 @@ from safescreen.kernels.columns import (
 )
 from safescreen.kernels.compiling import compiled, entry, inlined, record_type
 from safescreen.kernels.dual_bound import NodeBound, flipped
-from safescreen.kernels.goals import Goal, Models, cutoff, make_models, take_model
+from safescreen.kernels.goals import BEST_MODEL, Goal, Models, cutoff, make_models, take_model
+from safescreen.kernels.listing import Listing
 from safescreen.kernels.node import Node, make_node
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, Start, Target, Workspace, relax
 from safescreen.kernels.open_nodes import OpenNodes, load, pop, release, save
@@ -42,12 +43,12 @@ from safescreen.tuning import (
 )
 
 RELAX, EXPLORE = 0, 1  # what the entry point is asked for
-EXHAUSTED, PAUSED, NODES_FULL, LOG_FULL = 0, 1, 2, 3  # why an exploration returns
-OPENED, CLOSED = 4, 5  # what became of the next node
+EXHAUSTED, PAUSED, NODES_FULL, LOG_FULL, LIST_FULL = 0, 1, 2, 3, 4  # why an exploration returns
+OPENED, CLOSED = 5, 6  # what became of the next node
 
 SHARED = record_type(
     [
-        ("upper", "f8"),  # objective of the best model
+        ("upper", "f8"),  # objective of the best model, or the threshold of those to be listed
         ("stop", "i8"),  # 1 as soon as any worker runs dry
     ]
 )
@@ -100,6 +101,7 @@ class Exploration(NamedTuple):
     refit_node: Node
     open_nodes: OpenNodes
     models: Models
+    listing: Listing
     root: RootBounds
     shared: RecordArray  # [a record of `SHARED`]
     tally: RecordArray  # [a record of `TALLY`]
@@ -136,6 +138,7 @@ def make_exploration(
     bounds: tuple[FloatArray, FloatArray, IndexArray],
     shared: RecordArray,
     log: ProofLog,
+    listing: Listing,
 ) -> Exploration:
     """A worker that has not begun; ``hot`` are the features to begin with, ``bounds`` see `RootBounds`."""
     features, samples = hot.size, subproblem.y.size
@@ -145,6 +148,7 @@ def make_exploration(
         refit_node=make_node(features, samples, hot),
         open_nodes=open_nodes,
         models=make_models(features),
+        listing=listing,
         root=RootBounds(*bounds, np.zeros(features, np.bool_)),
         shared=shared,
         tally=np.array([(0, 0, 0, np.inf)], TALLY),
@@ -378,11 +382,13 @@ def settle(node: Node, models: Models, log: ProofLog, now: Now, orders: Orders) 
     tally.exact_nodes += 1 if progress.strategy >= NEWTON else 0
     cursor.proves_more = progress.bound >= cursor.bound  # else the parent's bound holds, and this point adds nothing
     cursor.bound = max(cursor.bound, progress.bound)
-    cursor.parent = log_node(log, cursor.parent, cursor.decision, node, cursor.proves_more)
+    listing = orders.goal.kind != BEST_MODEL  # then the point says which supports are left
+    cursor.parent = log_node(log, cursor.parent, cursor.decision, node, cursor.proves_more or listing)
     cursor.decision = 0
-    if cursor.is_leaf:
+    fitted = cursor.is_leaf and not listing
+    if fitted:
         take_model(orders.goal, models, now.shared, node.status, rounded_up(node))
-    if cursor.is_leaf or cursor.bound >= cursor.cutoff:
+    if fitted or cursor.bound >= cursor.cutoff:
         close(now)
         return True
     return False

@@ -12,11 +12,12 @@ from safescreen.arrays import BoolArray, FloatArray, Record, StatusArray
 from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import IN
 
-BEST_MODEL = 0
+BEST_MODEL, ALL_MODELS, MINIMAL_MODELS = 0, 1, 2
+"""The best model up to a relative gap; every model below a threshold; those of them with no feature to spare."""
 
 
 class Goal(NamedTuple):
-    """The best model, up to a relative gap."""
+    """What is sought, and to which relative gap bounds matter."""
 
     kind: int
     rel_gap: float
@@ -37,10 +38,8 @@ def make_models(features: int) -> Models:
 
 @inlined
 def cutoff(goal: Goal, upper: float) -> float:
-    """A node whose bound reaches this holds nothing that is sought, given the objective of the best model known."""
-    if goal.kind == BEST_MODEL:
-        return upper * (1.0 - goal.rel_gap)
-    return np.inf
+    """A node whose bound reaches this holds nothing sought; ``upper`` is the best objective, or the threshold."""
+    return upper * (1.0 - goal.rel_gap) if goal.kind == BEST_MODEL else upper
 
 
 @compiled

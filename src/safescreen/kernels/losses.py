@@ -12,12 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen.arrays import FloatArray
-from safescreen.kernels.compiling import compiled, elementwise, inlined
+from safescreen.kernels.compiling import compiled, elementwise, inlined, reordered
 from safescreen.kernels.subproblem import Subproblem
 from safescreen.kernels.vectors import absolute_total, dot, total
 from safescreen.rounding import UNIT
 
 LOGISTIC = 0
+
+INTERCEPT_NEARNESS = 1e-3
+"""How far from balance, relatively, the dual point of an intercept may be before it is scaled."""
+
+INTERCEPT_AT_BEST = 1e-13
+"""The same where the intercept must be at its best value, as far as numbers tell."""
 
 
 class Point(NamedTuple):
@@ -94,13 +100,74 @@ def _settle_intercept(subproblem: Subproblem, u: FloatArray, point: Point) -> fl
         gradient = total(point.alpha)
         curvature = total(point.curvature)
         size = absolute_total(point.alpha)
-        if abs(gradient) <= 1e-13 * size or curvature <= 0.0 or attempt == 59:
+        if abs(gradient) <= INTERCEPT_AT_BEST * size or curvature <= 0.0 or attempt == 59:
             break
         move = min(max(gradient / curvature, -2.0), 2.0)
         shift += move
         for i in range(u.size):
             u[i] += move
     return shift
+
+
+class NearPoint(NamedTuple):
+    """What a linear predictor amounts to, its intercept not quite at its best."""
+
+    loss: float
+    entropy: float  # rounded down
+    error_scale: float  # see `DualPoint`
+    shift: float
+    slope: float  # of the loss along the intercept, with the other sign
+
+
+@inlined
+def near_dual_point(subproblem: Subproblem, u: FloatArray, point: Point, nearness: float) -> NearPoint:
+    """Evaluate loss and dual point at the linear predictor, with the intercept moved near its best value only.
+
+    Where Newton's method moves the intercept along with everything else, there is no need to find its best value in
+    every step. The dual point is balanced all the same: ``H(f p) >= f H(p)`` for the class that is scaled down by
+    ``f``, as ``H`` is concave and vanishes at 0. The error bounds are those of :func:`balance_logistic`.
+    """
+    shift, slope = 0.0, 0.0
+    for attempt in range(60):
+        terms(subproblem.loss, u, subproblem.y, subproblem.w, point)
+        if not subproblem.intercept:
+            break
+        slope = total(point.alpha)
+        curvature = total(point.curvature)
+        if abs(slope) <= nearness * absolute_total(point.alpha) or curvature <= 0.0 or attempt == 59:
+            break
+        move = min(max(slope / curvature, -2.0), 2.0)
+        shift += move
+        for i in range(u.size):
+            u[i] += move
+    m = u.size
+    loss = total(point.loss)
+    magnitude = loss + absolute_total(point.cross)
+    slack = (m + 24.0) * UNIT * magnitude
+    entropy, growth = loss + total(point.cross), 1.0
+    if subproblem.intercept:
+        entropy = balance_below(subproblem.y, point)
+        slack += (8.0 * m + 64.0) * UNIT * magnitude
+        growth = 4.0
+    norm = np.sqrt(dot(point.alpha, point.alpha)) * (1.0 + 1e-9)
+    return NearPoint(loss, entropy - slack, growth * norm, shift, slope)
+
+
+@reordered
+def balance_below(y: FloatArray, point: Point) -> float:
+    """Scale one class down until ``Σ α = 0``; returns a lower bound on the entropy then, rounding apart."""
+    positive, negative, entropy_positive, entropy_negative = 0.0, 0.0, 0.0, 0.0
+    for i in range(y.size):
+        alpha, entropy = point.alpha[i], point.loss[i] + point.cross[i]
+        positive += alpha if y[i] > 0.0 else 0.0
+        negative -= 0.0 if y[i] > 0.0 else alpha
+        entropy_positive += entropy if y[i] > 0.0 else 0.0
+        entropy_negative += 0.0 if y[i] > 0.0 else entropy
+    up = negative / positive if positive > negative else 1.0
+    down = positive / negative if negative > positive else 1.0
+    for i in range(y.size):
+        point.alpha[i] *= up if y[i] > 0.0 else down
+    return up * entropy_positive + down * entropy_negative
 
 
 _LOG2E = 1.4426950408889634

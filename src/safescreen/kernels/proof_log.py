@@ -60,10 +60,10 @@ def empty_log(log: ProofLog) -> None:
 
 @inlined
 def is_full(log: ProofLog) -> bool:
-    """Whether the log may lack room for one more node; one that is not kept is never full."""
+    """Whether the log may lack room for a node and another point of it; one that is not kept is never full."""
     counts = log.counts[0]
-    entries = max(counts.screened, counts.entries) + counts.features
-    return log.intercept.size > 0 and (counts.nodes >= log.intercept.size or entries > log.value.size)
+    entries = max(counts.screened, counts.entries) + 2 * counts.features
+    return log.intercept.size > 0 and (counts.nodes + 1 >= log.intercept.size or entries > log.value.size)
 
 
 @compiled

@@ -6,8 +6,16 @@ A display is made by one of its ``from_...`` methods, which draws at once, or fr
 
 from safescreen.plots.convergence import ConvergenceDisplay
 from safescreen.plots.cross_validation import CVDisplay
+from safescreen.plots.good_models import AlternativesDisplay
 from safescreen.plots.path import PathDisplay
 from safescreen.plots.screening import ScreeningDisplay
 from safescreen.plots.stability import StabilityDisplay
 
-__all__ = ["CVDisplay", "ConvergenceDisplay", "PathDisplay", "ScreeningDisplay", "StabilityDisplay"]
+__all__ = [
+    "AlternativesDisplay",
+    "CVDisplay",
+    "ConvergenceDisplay",
+    "PathDisplay",
+    "ScreeningDisplay",
+    "StabilityDisplay",
+]

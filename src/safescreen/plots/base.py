@@ -10,21 +10,24 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from safescreen.formatting.escaping import plain, shortened
+
 STRONG, WEAK, GOOD, QUIET = "#0b5394", "#d9822b", "#2e8b57", "#c9d0d8"
 
+_LONGEST_NAME = 40
 _PARAMETERS = {"k": "budget k", "mu": "price μ", "gamma": "ridge parameter γ"}
 _ATTRIBUTES = """
 
 Attributes
 ----------
 ax_ : matplotlib Axes
-    The axes; of a path an array of two, for coefficients and for bounds.
+    The axes; of a path an array of two, for coefficients and for bounds, and of alternatives for models and prices.
 figure_ : matplotlib Figure
     Their figure.
 """
 _LAST_PARAMETERS = """
 ax : matplotlib Axes, optional
-    Where to draw, for a path a pair of axes; by default in a new figure.
+    Where to draw, for a path and for alternatives a pair of axes; by default in a new figure.
 **kwargs
     Passed on to :meth:`plot`.
 
@@ -55,8 +58,8 @@ class Display(ABC):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw, for a path a pair of axes; by default in a new figure, or again in the one that was made
-            for this display before, if that is still open.
+            Where to draw, for a path and for alternatives a pair of axes; by default in a new figure, or again in the
+            one that was made for this display before, if that is still open.
         **kwargs
             Passed on to the method of the axes that draws the data, to change its look.
 
@@ -127,6 +130,11 @@ def label_parameter(ax: Any, parameter: str, values: npt.NDArray[Any]) -> None:
         ax.xaxis.get_major_locator().set_params(integer=True)
     elif values.min() > 0.0 and values.max() > 10.0 * values.min():
         ax.set_xscale("log")
+
+
+def row_label(name: str) -> str:
+    """A name beside a row, which matplotlib has to take for text, not for mathematics."""
+    return shortened(plain(name), _LONGEST_NAME).replace("$", r"\$")
 
 
 def tidy(ax: Any) -> None:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.formatting.escaping import shortened
-from safescreen.plots.base import QUIET, STRONG, Display, draws
+from safescreen.plots.base import QUIET, STRONG, Display, draws, row_label
 
 if TYPE_CHECKING:
     from safescreen.stability import Stability
 
-_LONGEST_NAME = 40
 _ROW = 0.28  # inches
 
 
@@ -72,15 +70,10 @@ class StabilityDisplay(Display):
             if members.any():
                 look = {"color": colour, "height": 0.7, "label": label, **kwargs}
                 ax.barh(places[members], 100.0 * self.frequency[members], **look)
-        ax.set_yticks(places, [_label(name) for name in self.names])
+        ax.set_yticks(places, [row_label(name) for name in self.names])
         ax.set_ylim(len(self.names) - 0.4, -0.6)
         ax.set_xlim(0.0, 100.0)
         counted = "" if self.n_resamples is None else f"{self.n_resamples:,} "
         ax.set_xlabel(f"chosen in % of {counted}resamples")
         if len(self.names):
             ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)  # bars may fill everything
-
-
-def _label(name: str) -> str:
-    """A name that matplotlib takes for text, not for mathematics."""
-    return shortened(name, _LONGEST_NAME).replace("$", r"\$")

@@ -271,10 +271,34 @@ class Problem:
         Problem
             A new problem; this one is unchanged.
         """
-        terms = self.terms.with_changes(mu=mu, k=k, gamma=gamma).for_data(self.n_features, self.feature_names)
+        terms = self.terms.with_changes(mu=mu, k=k, gamma=gamma)
+        return self._variant(terms, stale=("asked",))
+
+    def with_decisions(self, include: Features = (), exclude: Features = ()) -> Problem:
+        """The same problem with more features decided beforehand.
+
+        Parameters
+        ----------
+        include, exclude : feature or iterable of features, optional
+            By index or by name, beside those that are decided already.
+
+        Returns
+        -------
+        Problem
+            A new problem; the matrix is shared.
+        """
+        stated = replace(self.terms, include=include, exclude=exclude).for_data(self.n_features, self.feature_names)
+        both = self.terms, stated
+        more: dict[str, Any] = {
+            name: tuple({j for terms in both for j in getattr(terms, name)}) for name in ("include", "exclude")
+        }
+        return self._variant(replace(self.terms, **more), stale=("asked", "included", "excluded", "copies"))
+
+    def _variant(self, terms: Terms, stale: tuple[str, ...], **changes: Any) -> Problem:
+        """The same data with other terms; ``stale`` are cached answers that may not hold any more."""
         variant = object.__new__(Problem)
-        vars(variant).update({name: value for name, value in vars(self).items() if name != "asked"})  # cached
-        variant._take(terms)
+        vars(variant).update({name: value for name, value in vars(self).items() if name not in stale} | changes)
+        variant._take(terms.for_data(self.n_features, self.feature_names))
         return variant
 
     @cached_property
@@ -312,12 +336,7 @@ class Problem:
             return self
         left_out = np.setdiff1d(superfluous(self.copies, self.included), self.exclude)
         terms = replace(self.terms, exclude=tuple(np.union1d(self.exclude, left_out).tolist()))
-        variant = object.__new__(Problem)
-        stale = ("excluded", "asked")  # cached answers
-        kept = {name: value for name, value in vars(self).items() if name not in stale}
-        vars(variant).update({**kept, "one_of_copies": True, "left_out": left_out})
-        variant._take(terms)
-        return variant
+        return self._variant(terms, stale=("asked", "excluded"), one_of_copies=True, left_out=left_out)
 
     def about_copies(self, support: npt.ArrayLike) -> str:
         """Which of these chosen features stand for others, in words without a full stop; empty if none does."""

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from safescreen.estimation import Estimate
     from safescreen.estimators import L0LogisticRegression
+    from safescreen.good_models import Alternatives
     from safescreen.path import L0Path
     from safescreen.search.solution import Solution
 
 
 def report(
-    result: Solution | L0LogisticRegression | L0Path,
+    result: Solution | L0LogisticRegression | L0Path | Alternatives,
     path: str | os.PathLike[str] | None = None,
     *,
     estimate: Estimate | None = None,
@@ -34,8 +35,9 @@ def report(
 
     Parameters
     ----------
-    result : Solution, L0LogisticRegression, L0LogisticRegressionCV or L0Path
-        What :func:`solve` or :func:`l0_path` returned, or a fitted estimator.
+    result : Solution, L0LogisticRegression, L0LogisticRegressionCV, L0Path or Alternatives
+        What :func:`solve`, :func:`l0_path` or :func:`alternatives` returned, or a fitted estimator. Of alternatives the
+        page has the best model in detail, and a section on all others; prices that take searches are found for it.
     path : str or path-like, optional
         Where to write the page; an existing file is replaced, and never left half-written.
     estimate : Estimate, optional

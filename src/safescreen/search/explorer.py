@@ -13,7 +13,8 @@ import numpy as np
 from safescreen import kernels
 from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels import Orders, Subproblem
-from safescreen.kernels.exploration import EXHAUSTED, LOG_FULL, NODES_FULL, make_exploration
+from safescreen.kernels.exploration import EXHAUSTED, LIST_FULL, LOG_FULL, NODES_FULL, make_exploration
+from safescreen.kernels.listing import Listing
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.kernels.open_nodes import OpenNodes, enlarged, make_open_nodes
@@ -42,6 +43,7 @@ class Report(NamedTuple):
     log: ProofLog  # of the nodes explored since it was last emptied
     exhausted: bool
     log_is_full: bool  # hand the log over, then go on
+    list_is_full: bool  # hand the list over, which may be the time for a look at limits
 
 
 class Explorer:
@@ -54,15 +56,16 @@ class Explorer:
         bounds: tuple[FloatArray, FloatArray, IndexArray],
         shared: RecordArray,
         log: ProofLog,
+        listing: Listing,
     ) -> None:
         features = beginning.hot.size
-        self._arrays = make_exploration(subproblem, beginning.hot, _NO_NODES, bounds, shared, log)
+        self._arrays = make_exploration(subproblem, beginning.hot, _NO_NODES, bounds, shared, log, listing)
         self._workspace = make_workspace(features, beginning.weights, beginning.capacity)
         self._passes_over_matrix = subproblem.columns.are_in_place
-        self.log = log
+        self.log, self.listing = log, listing
 
     def explore(self, open_nodes: OpenNodes, upper: float, orders: Orders) -> Report:
-        """Work until the allowance is used, nothing is left, the log is full or another worker has run dry.
+        """Work until the allowance is used, nothing is left, log or list are full, or another worker has run dry.
 
         ``upper`` is the objective of the best model the caller knows; a better one that is found counts at once.
         """
@@ -88,6 +91,7 @@ class Explorer:
             log=self.log,
             exhausted=outcome == EXHAUSTED,
             log_is_full=outcome == LOG_FULL,
+            list_is_full=outcome == LIST_FULL,
         )
 
     @property

@@ -13,7 +13,7 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,11 +24,13 @@ from safescreen.kernels.proof_log import ProofLog, empty_log
 from safescreen.problem import Problem
 from safescreen.relaxation import Bound, Fixings, bound_at
 from safescreen.screening import flipped
-from safescreen.search.claims import confirmed, rounding_matters
+from safescreen.search.claims import confirmed, confirmed_list, rounding_matters
+from safescreen.search.found import FoundModels
 from safescreen.search.hashing import Hashing
 from safescreen.search.solution import Solution
 from safescreen.status import Status
 from safescreen.tuning import PROOF_PIECE_BYTES
+from safescreen.verification import NO_THRESHOLD
 
 NODE = np.dtype(
     [
@@ -46,6 +48,17 @@ _PLACES = 1 << 10  # nodes that may be found again, at first
 
 class ProofNotWrittenWarning(UserWarning):
     """A proof could not be written, say because the disk is full; the solution itself is complete."""
+
+
+class ProvedList(NamedTuple):
+    """What a proof says about a list of models."""
+
+    best: Solution
+    models: FoundModels  # as they are listed
+    others: FoundModels  # supports met on the way whose own points say something; listed ones may be among them
+    minimal: bool
+    threshold: float
+    missing_bound: float  # by the tree alone
 
 
 class ProofWriter:
@@ -113,9 +126,53 @@ class ProofWriter:
         with self._keeping_failure():
             self._finish(solution, root, screened, rel_gap)
 
+    def finish_list(self, listed: ProvedList, root: Bound, screened: IndexArray) -> None:
+        """Add the best model, the list, the root and the header, which completes the file."""
+        with self._keeping_failure():
+            if self.failure is None:
+                self._finish_list(listed, root, screened)
+
     def _finish(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> None:
         if self.failure is not None:
             return
+        header, arrays = self._contents(solution, root, screened)
+        for name, array in arrays.items():
+            self._write(name, array)
+        if rounding_matters(self.problem, solution.objective):
+            objective, lower = confirmed(self.problem, header, arrays | self._tree())
+        else:
+            objective, lower = solution.objective, self._without_sharpness(solution.lower_bound, root, screened)
+        header["claims"] = _claims(solution, objective, lower, rel_gap)
+        self._write_header(header)
+
+    def _finish_list(self, listed: ProvedList, root: Bound, screened: IndexArray) -> None:
+        """The listed models come first, then the other supports."""
+        best, models = listed.best, listed.models
+        supports = FoundModels.joined([models, listed.others.chosen(~listed.others.among(models))])
+        header, arrays = self._contents(best, root, screened)
+        header |= {"version": 2, "goal": "minimal" if listed.minimal else "all", "listed": len(models)}
+        header["threshold"] = min(listed.threshold, NO_THRESHOLD)
+        arrays |= {
+            "models_size": supports.size.astype(np.int32),
+            "models_feature": supports.feature.astype(np.int32),
+            "models_value": supports.value,
+            "models_intercept": supports.intercept,
+            "models_objective": models.objective,
+        }
+        for name, array in arrays.items():
+            self._write(name, array)
+        objective, missing = best.objective, min(listed.missing_bound, header["threshold"])
+        header["claims"] = {"objective": objective, "missing_bound": missing, "status": best.status}
+        if root.sharp or rounding_matters(self.problem, objective):
+            objective, missing = confirmed_list(self.problem, header, arrays | self._tree())
+        header["claims"] |= {"objective": max(objective, best.objective), "missing_bound": missing}
+        header["claims"]["complete"] = missing >= header["threshold"]
+        self._write_header(header)
+
+    def _contents(
+        self, solution: Solution, root: Bound, screened: IndexArray
+    ) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """What every proof has but for the tree, which is written now, and its claims."""
         self._write_pieces()
         self._wait_for_fingerprint()
         problem, design = self.problem, self.problem.design
@@ -145,13 +202,10 @@ class ProofWriter:
             "intercept": solution.intercept,
             "chunks": self._chunks,
         }
-        for name, array in arrays.items():
-            self._write(name, array)
-        if rounding_matters(problem, solution.objective):
-            objective, lower = confirmed(problem, header, arrays | self._tree())
-        else:
-            objective, lower = solution.objective, self._without_sharpness(solution.lower_bound, root, screened)
-        header["claims"] = _claims(solution, objective, lower, rel_gap)
+        return header, arrays
+
+    def _write_header(self, header: dict[str, Any]) -> None:
+        """The last member, which completes the file."""
         self._write("header", np.frombuffer(json.dumps(header, default=str).encode(), np.uint8))
         self._file.close()
 

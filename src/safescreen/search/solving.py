@@ -97,7 +97,7 @@ def solve(
     check_problem(problem)
     start = _checked_start(problem, warm_start)
     kernels.warm_up()
-    with Interrupts() as interrupts, Progress(progress) as display, _proof(proof, problem, interrupts) as writer:
+    with Interrupts() as interrupts, Progress(progress) as display, open_proof(proof, problem, interrupts) as writer:
         watch = Watch(settings, interrupts, display, callback)
         with expiring(watch.expired), within(settings.memory_limit):
             root = solve_root(problem, max(1e-10, 1e-3 * settings.rel_gap))
@@ -115,7 +115,9 @@ def solve(
 
 
 @contextmanager
-def _proof(path: str | PathLike[str] | None, problem: Problem, interrupts: Interrupts) -> Iterator[ProofWriter | None]:
+def open_proof(
+    path: str | PathLike[str] | None, problem: Problem, interrupts: Interrupts
+) -> Iterator[ProofWriter | None]:
     """The proof to write, if any; whatever goes wrong, no unfinished file is left behind.
 
     If it cannot be opened, nothing is lost yet. If it fails later, there is a solution by then, which is worth more

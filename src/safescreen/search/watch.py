@@ -45,7 +45,10 @@ class Watch:
         """Whether there is no time left, nodes apart."""
         return self.limit(-1) is not None
 
-    def show(self, moment: Moment) -> bool:
-        """Show where the search stands, and ask the callback whether to stop."""
-        self.display.show(moment)
+    def show(self, moment: Moment, text: str = "") -> bool:
+        """Show where the search stands, in these words if there are any, and ask the callback whether to stop."""
+        if text:
+            self.display.say(text)
+        else:
+            self.display.show(moment)
         return bool(self.callback(moment)) if self.callback is not None else False

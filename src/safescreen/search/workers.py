@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
-from safescreen.kernels import IN, Orders
+from safescreen.kernels import BEST_MODEL, IN, Goal, Orders
 from safescreen.kernels.exploration import make_shared
+from safescreen.kernels.listing import Listing, empty_listing, make_listing
 from safescreen.kernels.node import Node
 from safescreen.kernels.open_nodes import (
     OpenNodes,
@@ -24,6 +25,7 @@ from safescreen.problem import Problem
 from safescreen.relaxation import Fixings, Root, restricted_for_search
 from safescreen.screening import flipped
 from safescreen.search.explorer import Beginning, Explorer
+from safescreen.search.found import FoundModels
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.room import Extent, Room, shared_out
 from safescreen.tuning import (
@@ -31,12 +33,17 @@ from safescreen.tuning import (
     HOT_FEATURES,
     LEAST_CAPACITY,
     LEAST_WARM_START,
+    LISTED_ENTRIES,
+    LISTED_MODELS,
     LOGGED_ENTRIES,
     LOGGED_NODES,
     NODE_SLOTS,
     WARMING_SHARE,
 )
 from safescreen.working_memory import allowed
+
+MOST_COMMON_SIZE = 16
+"""Features that the models of a node with one place left have, as a rule; larger ones are listed branch by branch."""
 
 
 @dataclass
@@ -50,6 +57,7 @@ class Worker:
     closed_bound: float = np.inf
     best: tuple[float, IndexArray | None] = (np.inf, None)  # objective and support of a model not yet collected
     nodes: int = 0
+    found: list[FoundModels] = field(default_factory=list)  # models listed and not yet collected
 
     @property
     def waiting(self) -> int:
@@ -79,6 +87,8 @@ class Worker:
             self.open_nodes, self.closed_bound, self.nodes = report.open_nodes, report.closed_bound, report.nodes
             if report.support is not None and report.objective < self.best[0]:
                 self.best = report.objective, self.columns[report.support]
+            if report.list_is_full:
+                self.flush_list()
             if not report.log_is_full:
                 return report.exhausted
             self.flush_log()
@@ -90,6 +100,19 @@ class Worker:
             return None
         self.best = np.inf, None
         return support
+
+    def flush_list(self) -> None:
+        """Make room for more models."""
+        listing = self.explorer.listing
+        if listing.counts["models"][0]:
+            self.found.append(FoundModels.of(listing, self.columns))
+            empty_listing(listing)
+
+    def collect_list(self) -> list[FoundModels]:
+        """The models listed since the last time."""
+        self.flush_list()
+        found, self.found = self.found, []
+        return found
 
     def flush_log(self) -> None:
         """Give the nodes logged since the last time to the proof, if one is written."""
@@ -142,7 +165,7 @@ class Workers:
 
 
 def make_workers(
-    problem: Problem, root: Root, fixings: Fixings, upper: float, count: int, proof: ProofWriter | None
+    problem: Problem, root: Root, fixings: Fixings, upper: float, count: int, proof: ProofWriter | None, goal: Goal
 ) -> Workers:
     """At most ``count`` workers over the columns that are not excluded; the first one holds the root node."""
     columns = np.flatnonzero(~fixings.excluded)
@@ -158,7 +181,9 @@ def make_workers(
     for number in range(room.workers):
         if number > 0:
             subproblem = subproblem._replace(columns=subproblem.columns.for_another_worker())
-        explorer = Explorer(subproblem, beginning, bounds, shared, _log(columns.size, number, room.workers, proof))
+        log = _log(columns.size, number, room.workers, proof)
+        listing = _listing(problem, columns, goal, proof is not None)
+        explorer = Explorer(subproblem, beginning, bounds, shared, log, listing)
         open_nodes = make_open_nodes(NODE_SLOTS, columns.size, width, room.most_open)
         each.append(Worker(explorer, open_nodes, columns, proof))
     status = np.where(fixings.included[columns], IN, 0).astype(np.int8)
@@ -188,6 +213,15 @@ def _log(features: int, number: int, count: int, proof: ProofWriter | None) -> P
     if proof is None:
         return make_proof_log(0, 0, features, number, count)
     return make_proof_log(LOGGED_NODES, max(LOGGED_ENTRIES, 4 * features), features, number, count)
+
+
+def _listing(problem: Problem, columns: IndexArray, goal: Goal, keep_refuted: bool) -> Listing:
+    """Room for a worker's models, at least for those of a node with one place left; none where one model is sought."""
+    if goal.kind == BEST_MODEL:
+        return make_listing(0, 0, np.zeros(0, np.bool_), BEST_MODEL, False)
+    models = max(LISTED_MODELS, columns.size + 1)
+    entries = max(LISTED_ENTRIES, models * min(problem.k, MOST_COMMON_SIZE), columns.size)
+    return make_listing(models, entries, problem.included[columns], goal.kind, keep_refuted)
 
 
 def _room(problem: Problem, root: Root, features: int, workers: int, width: int) -> Room:

@@ -20,6 +20,9 @@ from safescreen.verification.checker import Findings, check
 from safescreen.verification.given import given_labels, given_matrix, given_terms, given_weights
 from safescreen.verification.reading import RefusedError
 
+NO_THRESHOLD = 1e300
+"""The threshold of a list of all models there are."""
+
 
 @dataclass(frozen=True)
 class Verification:
@@ -44,6 +47,11 @@ class Verification:
         SHA-256 of the matrix given.
     seconds : float
         Time taken.
+    models : int
+        Of a list of models: how many are listed.
+    missing_bound : float
+        No admissible model that is missing on the list is better than this; of a list of minimal models, none that has
+        no listed model as a part.
     """
 
     valid: bool
@@ -58,6 +66,8 @@ class Verification:
     claims: dict[str, Any] = field(default_factory=dict, repr=False)
     fingerprint: str = field(default="", repr=False)
     seconds: float = 0.0
+    models: int = 0
+    missing_bound: float = math.nan
 
     @property
     def problem(self) -> str:
@@ -76,11 +86,28 @@ class Verification:
         """The class that the proof is about, as it states it."""
         return repr(self.claims["classes"][1]) if self.claims else ""
 
+    @property
+    def statement(self) -> str:
+        """What is proved, in one sentence."""
+        if "goal" not in self.claims:
+            return f"no model of this problem ({self.problem}) is better by more than {self.gap:.2g} (relative)."
+        listed = f"is one of the {self.models:,} listed"
+        if self.claims["goal"] == "minimal":
+            listed = f"contains one of the {self.models:,} listed" + (
+                ", none of whose features can be left out" if self.claims["complete"] else ""
+            )
+        return f"every model of this problem ({self.problem}) with an objective below {self._threshold} {listed}."
+
+    @property
+    def _threshold(self) -> str:
+        shown = min(self.claims["missing_bound"], self.missing_bound)
+        return "any number" if shown >= NO_THRESHOLD else f"{shown:.12g}"
+
     def __str__(self) -> str:
         if not self.valid:
             return f"Refused: {self.reason}"
         return (
-            f"Valid: no model of this problem ({self.problem}) is better by more than {self.gap:.2g} (relative).\n"
+            f"Valid: {self.statement}\n"
             f"  objective    {self.objective:.15g}\n"
             f"  lower bound  {self.lower_bound:.15g}\n"
             f"  modelled     probability of {self.modelled}\n"

@@ -16,7 +16,8 @@ The steps are those of ``docs/proof-format.md``, in its order:
 2. Recognise the problem: a proof of other data is no proof (``recognition.py``).
 3. The upper bound: the objective of the model (here).
 4. The lower bound: the least that dual points prove (``dual_bounds.py``) in the regions of a tree that
-   leaves no model out (``search_tree.py``), put together here.
+   leaves no model out (``search_tree.py``), put together here. In a list of models it is about those that are
+   missing: the supports on the list, and those that leaves still leave, are looked at in ``listed_models.py``.
 5. The claims of the proof, held against what was found (here).
 """
 
@@ -26,14 +27,25 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Event
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from safescreen.verification.arithmetic import ROUNDOFF, Array, batches, logistic_loss
 from safescreen.verification.dual_bounds import OUT, bound_nodes, evaluate_points
-from safescreen.verification.reading import Arrays, Header, read_proof, require
+from safescreen.verification.listed_models import Leaf, ListedModels, read_models, settle_leaf
+from safescreen.verification.reading import (
+    CLAIM_FIELDS,
+    LIST_CLAIM_FIELDS,
+    LIST_FIELDS,
+    LIST_OF_MODELS,
+    Arrays,
+    Header,
+    read_proof,
+    require,
+)
 from safescreen.verification.recognition import (
+    Columns,
     StatedProblem,
     Terms,
     is_sparse,
@@ -63,6 +75,8 @@ class Numbers:
     nodes: int = 0
     leaves: int = 0
     points: int = 0
+    models: int = 0
+    missing_bound: float = math.nan
 
 
 @dataclass
@@ -101,7 +115,10 @@ def check(
             check_question(found.claims, asked or {}, X.shape[1])
             problem = recognise_problem(header, arrays, X, labels, sample_weight, positive_class)
             check_upper_bound(problem, header, arrays, numbers)
-            check_lower_bound(problem, header, arrays, numbers)
+            if header["version"] == LIST_OF_MODELS:
+                check_list_of_models(problem, header, arrays, numbers)
+            else:
+                check_lower_bound(problem, header, arrays, numbers)
         except Exception as error:
             refusal = error
         stated_form = header["matrix_form"]
@@ -118,13 +135,16 @@ def check(
 
 
 def statements(header: Header, arrays: Arrays) -> dict[str, Any]:
-    """The problem and its results as the proof states them; what it claims cannot restate the problem."""
-    stated = dict(header["claims"])
+    """The problem and its results as the proof states them; it cannot claim what is not held against it."""
+    is_list = header["version"] == LIST_OF_MODELS
+    stated = {name: header["claims"][name] for name in (LIST_CLAIM_FIELDS if is_list else CLAIM_FIELDS)}
     for name in ("software", "mu", "k", "gamma", "fit_intercept", "standardize", "classes"):
         stated[name] = header.get(name)
     for name in ("include", "exclude"):
         stated[name] = arrays[name].tolist()
     stated["weighted"] = bool(np.unique(arrays["weights"]).size > 1)
+    if is_list:
+        stated |= {name: header[name] for name in LIST_FIELDS}
     return stated
 
 
@@ -211,10 +231,19 @@ class LowerBound:
     nodes: int = 0
     leaves: int = 1
     points: int = 1
+    of_all: float = math.nan
+    """Where models are listed: the same of all models, listed ones included."""
 
 
-def lower_bound(problem: StatedProblem, n_chunks: int, arrays: Arrays) -> LowerBound:
-    """No admissible model is better than this.
+class Sought(NamedTuple):
+    """The models that are listed, and the threshold below which none may be missing."""
+
+    models: ListedModels
+    threshold: float
+
+
+def lower_bound(problem: StatedProblem, n_chunks: int, arrays: Arrays, sought: Sought | None = None) -> LowerBound:
+    """No admissible model is better than this; if models are listed, none that is missing on the list.
 
     Every model is in a region that some screening decision of the root cuts off, or it agrees with all of
     them and is in the tree. Without a tree the root's bound is all there is.
@@ -225,7 +254,7 @@ def lower_bound(problem: StatedProblem, n_chunks: int, arrays: Arrays) -> LowerB
     root = bound_nodes(root_point, status[:1], status[1:])
     root_bound, root_uncertainty = float(root.lower[0]), float(root.uncertainty[0])
     if n_chunks == 0:
-        return LowerBound(root_bound, root_uncertainty)
+        return LowerBound(root_bound, root_uncertainty, of_all=root_bound)
     screened = decode(arrays["root_screened"])
     require_in_range(screened.feature, terms.n_features)
     tree = read_tree(n_chunks, arrays, terms.n_features)
@@ -234,24 +263,38 @@ def lower_bound(problem: StatedProblem, n_chunks: int, arrays: Arrays) -> LowerB
     cut_off_bound = np.maximum(root_bound, flipped.min(initial=np.inf))
     tree_status = status.copy()
     tree_status[screened.side, screened.feature] = True
-    tree_bound, tree_uncertainty = least_contribution(problem, tree, tree_status, root_bound)
-    value = np.minimum(cut_off_bound, tree_bound)  # which keeps what is not a number, unlike Python's min
+    used = np.flatnonzero(tree.features_used(terms.n_features) | ~tree_status[OUT])
+    region = Region(used, problem.columns.of(used), tree.renumbered(used), tree_status[:, used])
+    contribution, tree_uncertainty = contributions(problem, region, root_bound)
+    of_all = np.minimum(cut_off_bound, contribution.min())  # which keeps what is not a number, unlike Python's min
+    if sought is not None:
+        contribution, in_leaves = settle_leaves(problem, region, contribution, sought)
+        of_all = np.minimum(cut_off_bound, in_leaves.min())
+    value = np.minimum(cut_off_bound, contribution.min())
     uncertainty = max(root_uncertainty, tree_uncertainty)
     n_leaves, n_points = int(tree.is_leaf.sum()), 1 + int(tree.has_point.sum())
-    return LowerBound(float(value), uncertainty, tree.n_nodes, n_leaves, n_points)
+    return LowerBound(float(value), uncertainty, tree.n_nodes, n_leaves, n_points, float(of_all))
 
 
-def least_contribution(problem: StatedProblem, tree: Tree, root_status: Array, inherited: float) -> tuple[float, float]:
-    """The least bound over all regions of the tree, and its uncertainty.
+@dataclass(frozen=True)
+class Region:
+    """A tree over the features that matter in it: those that are out from the start, and in no point, do not."""
+
+    used: Array
+    """These features."""
+    columns: Columns
+    tree: Tree
+    root_status: Array
+
+
+def contributions(problem: StatedProblem, region: Region, inherited: float) -> tuple[Array, float]:
+    """The bounds of all regions of the tree, one entry per node, and their uncertainty.
 
     The regions are the leaves, and what screening decisions cut off elsewhere: below a node every model
     agrees with its screening decisions, or is in a region that one of them cuts off. A leaf is bounded as a
-    whole. Columns that are out from the start and that no point uses are left aside.
+    whole.
     """
-    used = np.flatnonzero(tree.features_used(problem.terms.n_features) | ~root_status[OUT])
-    tree = tree.renumbered(used)
-    root_status = root_status[:, used]
-    columns = problem.columns.of(used)
+    used, columns, tree, root_status = region.used, region.columns, region.tree, region.root_status
     own_bound = np.full(tree.n_nodes, -np.inf)
     cut_off_bound = np.full(tree.n_nodes, np.inf)
     uncertainty = 0.0
@@ -271,8 +314,35 @@ def least_contribution(problem: StatedProblem, tree: Tree, root_status: Array, i
         uncertainty = max(uncertainty, float(bounds.uncertainty.max(initial=0.0)))
     own_bound[0] = np.maximum(own_bound[0], inherited)
     bound = best_on_the_way_up(own_bound, tree.parent)
-    contribution = np.where(tree.is_leaf, bound, np.maximum(bound, cut_off_bound))
-    return float(contribution.min()), uncertainty
+    return np.where(tree.is_leaf, bound, np.maximum(bound, cut_off_bound)), uncertainty
+
+
+def settle_leaves(problem: StatedProblem, region: Region, contribution: Array, sought: Sought) -> tuple[Array, Array]:
+    """The contributions once leaves below the threshold have been gone through: of what is missing, and of all models.
+
+    A leaf whose features in have a listed model as a part holds nothing that is missing from a list of minimal models.
+    """
+    tree, budget = region.tree, problem.terms.budget
+    missing, of_all = contribution.copy(), contribution.copy()
+    unsettled = np.flatnonzero(tree.is_leaf & ~(contribution >= sought.threshold))
+    for batch in batches(unsettled.size, max(problem.samples.size, region.used.size)):
+        nodes = unsettled[batch]
+        inside, outside = tree.status(nodes, region.root_status)
+        dual_points = tree.dual_points(nodes, region.columns, problem.samples.labels)
+        points = evaluate_points(problem, region.columns, dual_points)
+        alone = bound_nodes(points, inside, ~inside)
+        for row, node in enumerate(nodes.tolist()):
+            features = region.used[inside[row]]
+            if sought.models.minimal and sought.models.part_of(features[None])[0]:
+                missing[node] = sought.threshold
+            elif tree.has_point[node]:
+                free = ~(inside[row] | outside[row])
+                places = budget - features.size
+                leaf = Leaf(features, region.used[free], points.surplus[row, free], places, float(alone.lower[row]))
+                in_leaf, any_in_leaf = settle_leaf(leaf, sought.models, sought.threshold)
+                missing[node] = np.maximum(contribution[node], in_leaf)
+                of_all[node] = np.maximum(contribution[node], any_in_leaf)
+    return missing, of_all
 
 
 def is_empty(inside: Array, outside: Array, budget: int) -> Array:
@@ -305,6 +375,35 @@ def check_lower_bound(problem: StatedProblem, header: Header, arrays: Arrays, nu
     numbers.enclosure = (lower.value, lower.value + lower.uncertainty)
     numbers.gap = (objective - lower.value) / abs(objective)
     check_claims(header["claims"], numbers, lower.uncertainty)
+
+
+def check_list_of_models(problem: StatedProblem, header: Header, arrays: Arrays, numbers: Numbers) -> None:
+    """Every listed objective is true, and no model below the claimed bound is missing.
+
+    If a complete list is one of minimal models, no feature of them can be left out: what is left would be missing,
+    unless another listed model is a part of it.
+    """
+    claims, objective = header["claims"], numbers.objective
+    models, uncertainty = read_models(problem, header, arrays, CLAIM_TOLERANCE)
+    lower = lower_bound(problem, header["chunks"], arrays, Sought(models, claims["missing_bound"]))
+    best = at_least_trivial(problem.terms, replace(lower, value=lower.of_all))
+    lower = at_least_trivial(problem.terms, lower)
+    numbers.nodes, numbers.leaves, numbers.points = lower.nodes, lower.leaves, lower.points + len(models.bound)
+    numbers.models, numbers.missing_bound = header["listed"], lower.value
+    numbers.lower_bound = min(best.value, objective)
+    numbers.enclosure = (numbers.lower_bound, numbers.lower_bound + lower.uncertainty)
+    numbers.gap = (objective - numbers.lower_bound) / abs(objective)
+    size = max(abs(objective), abs(min(claims["missing_bound"], header["threshold"])) if models.bound.size else 0.0)
+    shown = lower.value + min(max(uncertainty, lower.uncertainty), UNCERTAINTY_LIMIT * size) + CLAIM_TOLERANCE * size
+    as_high = claims["missing_bound"] <= shown
+    require(
+        as_high,
+        f"A model of {lower.value!r} may be missing, though none below {claims['missing_bound']!r} is said to be.",
+    )
+    complete = claims["missing_bound"] >= header["threshold"]
+    require(claims["complete"] == complete, "The list is said to be complete, or not to be, and the opposite holds.")
+    if models.minimal and complete:
+        require(models.is_antichain(), "A listed model is part of another one.")
 
 
 def at_least_trivial(terms: Terms, lower: LowerBound) -> LowerBound:

@@ -22,6 +22,24 @@ IN, OUT = 0, 1
 
 
 @dataclass(frozen=True)
+class PointWeights:
+    """What depends on the points alone, one row or entry per point."""
+
+    alpha: Array
+    """``w_i y_i p_i``."""
+    alpha_sum: Array
+    """``Σ α``, as good as zero with an intercept."""
+    entropy: Array
+    """``Σ w_i H(p_i)``, rounded down."""
+    c_error: Array
+    """By how much ``c_j`` may be off, per unit of the norm of its column."""
+    uncertainty: Array
+    """How much larger ``D`` could be in exact arithmetic, but for what the columns add."""
+    useless: Array
+    """Points too far from balance to prove anything."""
+
+
+@dataclass(frozen=True)
 class DualPoints:
     """The parts of ``D`` that do not depend on decisions: one row per point, one column per feature."""
 
@@ -38,8 +56,8 @@ class DualPoints:
     """Points too far from balance to prove anything."""
 
 
-def evaluate_points(problem: StatedProblem, columns: Columns, P: Array) -> DualPoints:
-    """What the rows of ``P`` prove about these columns: entropy rounded down, and q up, because D falls in q.
+def weigh_points(problem: StatedProblem, P: Array) -> PointWeights:
+    """What the rows of ``P`` amount to without a look at the matrix: entropy rounded down, and errors up.
 
     - Once computed, ``α`` is exact: it stands for a ``p`` that is smaller by at most 7 units of round-off.
     - A sum of m products is off by m units of the sum of their sizes; centring and scaling add a few. So
@@ -47,38 +65,58 @@ def evaluate_points(problem: StatedProblem, columns: Columns, P: Array) -> DualP
     - The exactly balanced point is the one at hand with one class scaled by some 1 - δ, where δ is the
       *imbalance*. That moves ``c_j`` by at most δ times the same product and, because H is concave with
       H(0) = 0, leaves at least 1 - δ of the entropy.
-    - Upwards, for the uncertainty, ``H(p - ε) ≤ H(p) + H(ε)`` with ``H(ε) ≤ 41 ε``, and ``q_j`` is too
-      large by at most ``γ |c_j|`` times the error of ``c_j``.
+    - Upwards, for the uncertainty, ``H(p - ε) ≤ H(p) + H(ε)`` with ``H(ε) ≤ 41 ε``.
 
     What is not a number, after an overflow, spreads to the least bound, which is then refused.
     """
-    terms = problem.terms
     weights, labels = problem.samples.dual_weights, problem.samples.labels
     m = labels.size
-    if terms.fit_intercept:
+    with_intercept = problem.terms.fit_intercept
+    if with_intercept:
         P = balanced(P, weights, labels)
     alpha = P * weights * (labels * (1.0 - 2.0**-51))  # 4 units less, so that no rounding makes p larger
     alpha_sum = np.array([math.fsum(alpha[0])]) if len(P) == 1 else alpha.sum(axis=1)
-    imbalance = imbalance_of(alpha, alpha_sum) if terms.fit_intercept else np.zeros(len(P))
+    imbalance = imbalance_of(alpha, alpha_sum) if with_intercept else np.zeros(len(P))
     size = np.sqrt(np.square(P) @ weights + 1e-300) * (1.0 + (m + 16) * ROUNDOFF)
-    c_error = ((m + 10.0) * ROUNDOFF + imbalance) * size
-    c = np.abs(alpha @ columns.X - alpha_sum[:, None] * columns.means) / columns.scales
-    c = c + c_error[:, None] * columns.norms
-    root_of_q = c * (0.5 * math.sqrt(terms.gamma) * (1.0 + 8.0 * ROUNDOFF))
-    q = np.square(root_of_q)  # and not γ c²/4, where c² could vanish before it meets a huge γ
     entropy = weighted_entropy(P, weights)
     entropy_error = (m + 32.0) * ROUNDOFF
     from_entropy = entropy * 4.0 * entropy_error
     from_p = 42.0 * (imbalance + 8.0 * ROUNDOFF)
-    from_c = 1.01 * terms.gamma * c_error * (c @ columns.norms)
+    return PointWeights(
+        alpha=alpha,
+        alpha_sum=alpha_sum,
+        entropy=entropy * (1.0 - entropy_error) * (1.0 - imbalance),
+        c_error=((m + 10.0) * ROUNDOFF + imbalance) * size,
+        uncertainty=from_entropy + from_p,
+        useless=imbalance > 1e-8,
+    )
+
+
+def widened_gains(terms: Terms, c: Array, c_error: Array, norms: Array) -> tuple[Array, Array]:
+    """``q_j`` from the sizes of correlations, rounded up because D falls in q; and how uncertain that makes D.
+
+    ``q_j`` is too large by at most ``γ |c_j|`` times the error of ``c_j``.
+    """
+    c = c + c_error[:, None] * norms
+    root_of_q = c * (0.5 * math.sqrt(terms.gamma) * (1.0 + 8.0 * ROUNDOFF))
+    q = np.square(root_of_q)  # and not γ c²/4, where c² could vanish before it meets a huge γ
+    from_c = 1.01 * terms.gamma * c_error * (c * norms).sum(axis=1)
     from_q = 100.0 * ROUNDOFF * (q.sum(axis=1) + terms.mu)
+    return q, from_c + from_q
+
+
+def evaluate_points(problem: StatedProblem, columns: Columns, P: Array) -> DualPoints:
+    """What the rows of ``P`` prove about these columns."""
+    terms, points = problem.terms, weigh_points(problem, P)
+    c = np.abs(points.alpha @ columns.X - points.alpha_sum[:, None] * columns.means) / columns.scales
+    q, from_columns = widened_gains(terms, c, points.c_error, columns.norms)
     return DualPoints(
         terms=terms,
-        alpha=alpha,
-        entropy=entropy * (1.0 - entropy_error) * (1.0 - imbalance),
+        alpha=points.alpha,
+        entropy=points.entropy,
         surplus=q - terms.mu,
-        uncertainty=from_entropy + from_p + from_c + from_q,
-        useless=imbalance > 1e-8,
+        uncertainty=points.uncertainty + from_columns,
+        useless=points.useless,
     )
 
 

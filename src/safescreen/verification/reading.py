@@ -35,9 +35,14 @@ HEADER_FIELDS = {
     "chunks": int,
     "claims": dict,
 }
+LIST_FIELDS = {"goal": str, "listed": int, "threshold": float}
+"""What the header of a list of models (version 2) states as well."""
 ABOUT_THE_FILE = ("format", "version", "software")
 """Fields that say nothing about the problem; any other one might, so that nothing else is let past unread."""
 CLAIM_FIELDS = {"objective": float, "lower_bound": float, "rel_gap": float, "status": str}
+LIST_CLAIM_FIELDS = {"objective": float, "missing_bound": float, "complete": bool, "status": str}
+ONE_MODEL, LIST_OF_MODELS = 1, 2
+"""The versions of the format: a proof that a model is the best, and a list of all good ones."""
 
 NODE = np.dtype(
     [
@@ -59,6 +64,13 @@ OPTIONAL_ARRAYS = {
     "weights": "<f8",
 }
 """Arrays that may be absent, which means that they are empty."""
+LIST_ARRAYS = {
+    "models_size": "<i4",
+    "models_feature": "<i4",
+    "models_value": "<f8",
+    "models_intercept": "<f8",
+    "models_objective": "<f8",
+}
 STANDARDIZED_ARRAYS = {"means": "<f8", "scales": "<f8"}
 TREE_ARRAYS: dict[str, Any] = {"nodes": NODE, "screened": "<i4", "feature": "<i4", "value": "<f8"}
 """What each chunk of the tree consists of."""
@@ -107,11 +119,16 @@ def read_header(contents: dict[str, bytes]) -> Header:
         header = json.loads(text.tobytes())
     version = header.get("version")
     require(header.get("format") == "safescreen-proof", "The file is no safescreen proof.")
-    require(version == 1, f"The proof has version {version!r}, but only 1 is known.")
-    unknown = sorted(set(header) - set(HEADER_FIELDS) - set(ABOUT_THE_FILE))
+    known = version in (ONE_MODEL, LIST_OF_MODELS) and type(version) is int
+    require(known, f"The proof has version {version!r}, but only 1 and 2 are known.")
+    fields = HEADER_FIELDS if version == ONE_MODEL else HEADER_FIELDS | LIST_FIELDS
+    unknown = sorted(set(header) - set(fields) - set(ABOUT_THE_FILE))
     require(not unknown, f"The header states {unknown}, which this checker does not know.")
-    check_fields(header, HEADER_FIELDS)
-    check_fields(header["claims"], CLAIM_FIELDS)
+    check_fields(header, fields)
+    check_fields(header["claims"], CLAIM_FIELDS if version == ONE_MODEL else LIST_CLAIM_FIELDS)
+    if version == LIST_OF_MODELS:
+        require(header["goal"] in ("all", "minimal"), f"The goal {header['goal']!r} is not known.")
+        require(header["listed"] >= 0, "The number of listed models is negative.")
     return dict(header)
 
 
@@ -128,6 +145,8 @@ def check_fields(entries: dict[str, Any], fields: dict[str, type]) -> None:
 def array_types(header: Header, n_members: int) -> dict[str, Any]:
     """The type of every array that may be in this proof; more chunks than members need not be believed."""
     types: dict[str, Any] = REQUIRED_ARRAYS | OPTIONAL_ARRAYS
+    if header["version"] == LIST_OF_MODELS:
+        types |= LIST_ARRAYS
     if header["standardize"]:
         types |= STANDARDIZED_ARRAYS
     for chunk in range(min(header["chunks"], n_members)):

@@ -114,11 +114,14 @@ class Tree:
     def dual_points(self, nodes: Array, columns: Columns, labels: Array) -> Array:
         """``p_i = 1 / (1 + exp(y_i (A_i x + b)))`` of these nodes.
 
-        However it is rounded it is in [0, 1], and so there is a bound that belongs to it.
+        However it is rounded it is in [0, 1], and so there is a bound that belongs to it. Points have few non-zeros, so
+        that only the columns of these are needed.
         """
-        x = np.zeros((nodes.size, columns.means.size))
         row, entry = self.point_parts.of(nodes)
-        x[row, self.feature[entry]] = self.value[entry]
+        used, place = np.unique(self.feature[entry], return_inverse=True)
+        columns = columns.of(used)
+        x = np.zeros((nodes.size, used.size))
+        x[row, place] = self.value[entry]
         x /= columns.scales
         predictor = x @ columns.X.T + (self.intercept[nodes] - x @ columns.means)[:, None]
         return np.asarray(1.0 / (1.0 + np.exp(predictor * labels)))

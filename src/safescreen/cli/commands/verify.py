@@ -54,7 +54,8 @@ def verify(
     _show(console, result)
     if outputs.json:
         names = ("valid", "problem", "objective", "lower_bound", "gap", "leaves", "nodes", "seconds", "reason")
-        print_json({**_opening(source.data, data, result), **attributes(result, *names), "notes": data.notes})
+        told = {**attributes(result, *names), **_list(result)}
+        print_json({**_opening(source.data, data, result), **told, "notes": data.notes})
     finish(proved=result.valid)
 
 
@@ -69,15 +70,24 @@ def _opening(path: str, data: Prepared, result: ss.Verification) -> dict[str, An
     return {**opened, "n_samples": data.X.shape[0], "n_features": data.X.shape[1]}
 
 
+def _list(result: ss.Verification) -> dict[str, Any]:
+    """What a proof of a list of models says besides."""
+    if "goal" not in result.claims:
+        return {}
+    stated = {"goal": result.claims["goal"], "complete": result.valid and result.claims["complete"]}
+    return {**stated, **attributes(result, "models", "missing_bound")}
+
+
 def _show(console: Console, result: ss.Verification) -> None:
     if not result.valid:
         console.print(f"[bold red]The proof does not hold[/bold red]: {plain(result.reason)}")
         if "another question" not in result.reason:
             console.print("[dim]The data must be the same, and be read with the same options, as for fit.[/dim]")
         return
+    choice = f"no choice of features has a lower objective at γ = {result.claims['gamma']:g} than the bound says."
+    proved = result.statement if _list(result) else choice
     console.print(
-        "[bold green]The proof holds[/bold green]: no choice of features has a lower objective at "
-        f"γ = {result.claims['gamma']:g} than the bound says. It is about the choice; coefficients estimated at "
+        f"[bold green]The proof holds[/bold green]: {plain(proved)} It is about the choice; coefficients estimated at "
         "another ridge are no part of it."
     )
     console.print(f"Modelled: probability of {plain(result.modelled)}.")

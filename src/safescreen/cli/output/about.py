@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -19,10 +20,13 @@ _TOLD = 20  # columns whose coding is told
 
 def about(source: DataOptions, data: Prepared, outputs: OutputOptions) -> dict[str, Any]:
     """Title, notes and the command that checks the proof, as `report` takes them."""
-    check = None
-    if outputs.proof is not None:
-        check = shlex.join(["safescreen", "verify", str(outputs.proof), *source.repeated()])
+    check = None if outputs.proof is None else check_command(source, outputs.proof)
     return {"title": data.title, "notes": story(source, data), "check": check}
+
+
+def check_command(source: DataOptions, proof: Path) -> str:
+    """The command that checks a proof: it has to read the data in the same way."""
+    return shlex.join(["safescreen", "verify", str(proof), *source.repeated()])
 
 
 def show_check(console: Console, source: DataOptions, outputs: OutputOptions) -> None:

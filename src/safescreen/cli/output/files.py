@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import math
 import os
 import sys
 import warnings
@@ -22,6 +20,7 @@ from safescreen.cli.failures import about_file, complain
 from safescreen.cli.options import DataOptions, OutputOptions
 from safescreen.cli.output.show import plain
 from safescreen.files import write_whole
+from safescreen.formatting.documents import json_text
 
 if TYPE_CHECKING:
     from safescreen.tables import Prepared
@@ -62,12 +61,12 @@ def write_files(
 
     One that cannot be written, say because the disk is full, must not cost the others. Returns whether all are there.
     """
-    nouns = {"output": table, "plot": "picture"}
+    nouns = {"output": table, "plot": "picture", "models-out": "models"}
     complete = True
     for name, path in outputs.files.items():
         try:
-            if name in writers:
-                writers[name](path)
+            if name.replace("-", "_") in writers:
+                writers[name.replace("-", "_")](path)
         except OSError as error:
             complain(about_file(error))
             complete = False
@@ -165,17 +164,4 @@ def screening_document(screening: ss.Screening) -> dict[str, Any]:
 
 def print_json(document: dict[str, Any]) -> None:
     """Print a document; numbers that JSON does not have become null."""
-    sys.stdout.write(json.dumps(_plain(document), indent=1, allow_nan=False) + "\n")
-
-
-def _plain(value: Any) -> Any:
-    """Lists, dicts, numbers and strings only."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "tolist"):  # NumPy's arrays and scalars
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return str(value) if isinstance(value, Path) else value
+    sys.stdout.write(json_text(document))

@@ -51,7 +51,8 @@ def question(subject: Subject) -> str:
     if subject.path is not None:
         return f"{_of_all_models(subject.path, problem)} predict {aim}?"
     verb = "predicts" if problem.k == 1 and has_budget(problem) else "predict"
-    return f"{_of_one_model(problem)} {verb} {aim}?"
+    others = "" if subject.alternatives is None else ", and which other models are as good"
+    return f"{_of_one_model(problem)} {verb} {aim}{others}?"
 
 
 def _of_one_model(problem: Problem) -> str:

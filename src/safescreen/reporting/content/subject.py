@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from safescreen.estimation import Estimate
 from safescreen.estimation import estimate as estimated
 from safescreen.estimators import L0LogisticRegression
+from safescreen.good_models import Alternatives
 from safescreen.path import L0Path
 from safescreen.problem import Problem
 from safescreen.reporting.content.held_out import HeldOut, Model, evaluated, seen_before
@@ -34,6 +35,7 @@ class Subject:
     seen: int = 0  # held-out samples that are training samples, too
     notes: tuple[str, ...] = ()  # what was done to the data, in sentences
     check: str | None = None  # the command that checks the proof
+    alternatives: Alternatives | None = None  # all models as good as the one described
 
     @property
     def problem(self) -> Problem:
@@ -96,6 +98,8 @@ def subject_of(
 def _without_extras(result: Any, estimate: Estimate | None) -> Subject:
     if isinstance(result, Solution):
         return Subject(result, (Model.of(result, estimate),), estimate=estimate)
+    if isinstance(result, Alternatives):
+        return Subject(result.best, (Model.of(result.best, None),), alternatives=result)
     if isinstance(result, L0Path):
         models = map(Model, result.coefs.T, result.intercepts.tolist(), result.refit_gammas.tolist())
         place = most_permissive(result)
@@ -106,7 +110,7 @@ def _without_extras(result: Any, estimate: Estimate | None) -> Subject:
         return Subject(solution, (Model.of(solution, result.estimate_),), estimator=result, estimate=result.estimate_)
     raise TypeError(
         f"result is a {type(result).__name__}, but must be a Solution, a fitted L0LogisticRegression or "
-        "L0LogisticRegressionCV, or an L0Path."
+        "L0LogisticRegressionCV, an L0Path or Alternatives."
     )
 
 
