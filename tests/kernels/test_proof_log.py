@@ -76,7 +76,7 @@ def test_full_of_nodes(node):
 
 @pytest.mark.parametrize("what", ["entries", "decisions"])
 def test_full_where_one_more_node_might_not_fit(node, what):
-    """A node may need as many entries, and as many decisions, as there are features, and once more for another point."""
+    """A node may need as many entries and decisions as there are features, and once more for another point."""
     log = make_proof_log(100, 13, 4, 0, 1)
     stored = 0
     while not kernel.is_full(log):
