@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from safescreen.files import write_whole
 from safescreen.formatting.documents import json_text
-from safescreen.good_models import documents, frames, telling
+from safescreen.good_models.documents import document
+from safescreen.good_models.frames import of_exchanges, of_features, of_models, of_samples
 from safescreen.good_models.result import GoodModels
+from safescreen.good_models.telling import card, describe, in_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,13 +49,13 @@ class Alternatives(GoodModels):
         >>> print(ss.alternatives(ss.Problem(X, y, k=3), n_best=10).describe())
         The 10 models with the smallest objective, ... Proved: no other is better. Of 20 features, ...
         """
-        return telling.describe(self)
+        return describe(self)
 
     def __repr__(self) -> str:
-        return telling.in_one_line(self)
+        return in_one_line(self)
 
     def _repr_html_(self) -> str:
-        return telling.card(self)
+        return card(self)
 
     def to_frame(self, of: str = "features", *, price_with: bool | None = None) -> pd.DataFrame:
         """One of four tables.
@@ -87,12 +89,12 @@ class Alternatives(GoodModels):
         if of not in _FRAMES:
             raise ValueError(f"of is {of!r}, but must be one of {', '.join(map(repr, _FRAMES))}.")
         if of == "features":
-            return frames.of_features(self, price_with)
-        return {"models": frames.of_models, "samples": frames.of_samples, "exchanges": frames.of_exchanges}[of](self)
+            return of_features(self, price_with)
+        return {"models": of_models, "samples": of_samples, "exchanges": of_exchanges}[of](self)
 
     def to_dict(self) -> dict[str, Any]:
         """Question, answer and what is proved, in plain lists and dicts; None stands for numbers that JSON lacks."""
-        return documents.document(self)
+        return document(self)
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """The same as JSON.
