@@ -166,7 +166,7 @@ def test_with_a_budget_a_good_model_settles_its_supersets(call):
     assert cutoff < truth[()]
     node = Listed(problem, [(0, IN)], goal=MINIMAL_MODELS)
     assert node.list(call, cutoff) == SETTLED
-    (support, (objective, _, spare)), = node.found.items()
+    ((support, (objective, _, spare)),) = node.found.items()
     assert support == (0,)
     assert objective == pytest.approx(truth[0,], rel=1e-9)
     assert not spare

@@ -10,7 +10,13 @@ import numpy as np
 
 from safescreen.kernels.columns import add_column, dot_column
 from safescreen.kernels.compiling import compiled, inlined
-from safescreen.kernels.losses import INTERCEPT_AT_BEST, INTERCEPT_NEARNESS, NearPoint, loss_without_model, near_dual_point
+from safescreen.kernels.losses import (
+    INTERCEPT_AT_BEST,
+    INTERCEPT_NEARNESS,
+    NearPoint,
+    loss_without_model,
+    near_dual_point,
+)
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace, direction, try_step
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE, Quadratic, load_hessian
