@@ -1,7 +1,7 @@
 """Lists of good models of hard small problems, and everything that must hold of each.
 
-:func:`hard_list` turns a seed into a problem and a wish, :func:`list_failures` compares what `alternatives` answers with
-brute force, and has its proof checked. The test-suite runs a part, ``benchmarks/alternatives_bruteforce.py`` all.
+:func:`hard_list` turns a seed into a problem and a wish, :func:`list_failures` compares what `alternatives` answers
+with brute force, and has its proof checked. The test-suite runs a part, ``benchmarks/alternatives_bruteforce.py`` all.
 """
 
 from __future__ import annotations
