@@ -85,22 +85,22 @@ def test_little_room_for_lists_changes_nothing(many, kind, monkeypatch, tmp_path
     assert ss.verify(path, problem.design.columns(np.arange(problem.n_features)), problem.y).valid
 
 
-@pytest.mark.parametrize("wish", [{"within": 0.05}, {"within": 0.01}, {"n_best": 30}])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_missing_is_bounded_wherever_the_search_stops(kind, wish, monkeypatch):
+def test_what_is_missing_is_bounded_wherever_the_search_stops(kind, monkeypatch):
     set_allowance(monkeypatch, 1)
     early = 0
     for seed in range(3):
         problem = small(seed, **KINDS[kind])
         truth = brute_force(problem)
-        for rounds in (1, 2, 3, 5, 8, 13, 21, 34, 55):
-            left = iter(range(rounds - 1))
-            listed = ss.alternatives(problem, **wish, callback=lambda _, left=left: next(left, None) is None)
-            found = contradictions(listed, problem, truth)
-            assert not found, "\n".join(found)
-            assert listed.complete == (listed.status is Status.OPTIMAL)
-            early += not listed.complete
-    assert early > 0
+        for wish in ({"within": 0.05}, {"within": 1.0}, {"n_best": 30}):
+            for rounds in (1, 2, 3, 5, 8, 13, 21, 34, 55):
+                left = iter(range(rounds - 1))
+                listed = ss.alternatives(problem, **wish, callback=lambda _, left=left: next(left, None) is None)
+                found = contradictions(listed, problem, truth)
+                assert not found, "\n".join(found)
+                assert listed.complete == (listed.status is Status.OPTIMAL)
+                early += not listed.complete
+    assert early > 5
 
 
 @pytest.mark.parametrize("kind", KINDS)
