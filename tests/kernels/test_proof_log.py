@@ -66,7 +66,7 @@ def test_no_log_is_kept_where_no_proof_is_wanted(call, node):
 
 
 def test_full_of_nodes(node):
-    """A node may need a second entry, for another dual point."""
+    """One more node may be logged twice, with another point."""
     log = make_proof_log(4, 1000, 4, 0, 1)
     for _ in range(3):
         assert not kernel.is_full(log)
@@ -76,11 +76,11 @@ def test_full_of_nodes(node):
 
 @pytest.mark.parametrize("what", ["entries", "decisions"])
 def test_full_where_one_more_node_might_not_fit(node, what):
-    """A node may need as many entries and decisions as there are features, and once more for another point."""
+    """A node may need as many entries, and as many decisions, as there are features; another point as many again."""
     log = make_proof_log(100, 13, 4, 0, 1)
     stored = 0
     while not kernel.is_full(log):
-        assert stored <= 13 - 8
+        assert stored <= 13 - 2 * 4
         kernel.log_node(log, -1, 0, node, what == "entries")
         for _ in range(2 if what == "decisions" else 0):
             kernel.log_decision(log, 1)

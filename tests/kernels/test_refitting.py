@@ -96,6 +96,13 @@ def test_columns_far_from_centred():
         check(interpreted, problem, [0, 2, 3, 4])
 
 
+def test_a_start_that_no_step_leads_away_from():
+    """Better than no model, but all its samples are far beyond what Newton's method sees."""
+    problem = separable(100.0)
+    check(interpreted, problem, [1, 0], x=[-400.0, 0.0], b=0.0)
+    check(interpreted, hard_list(1604).hard.problem(), [5, 0, 7, 9], x=[0.763, -0.09, -0.0092, 0.0], b=-188.0)
+
+
 @pytest.mark.parametrize("seed", [0, 47])
 def test_all_supports_of_hard_problems(seed):
     problem = hard_list(seed).hard.problem()

@@ -147,7 +147,7 @@ def test_no_memory_for_open_nodes(monkeypatch, n_threads, tmp_path):
 
 
 def test_idle_workers_get_nodes_of_the_busiest(monkeypatch, tmp_path):
-    monkeypatch.setattr("safescreen.search.branch_and_bound.FEW_NODES", 1)
+    monkeypatch.setattr("safescreen.search.tree_search.FEW_NODES", 1)
     set_allowance(monkeypatch, 20_000)
     split = []
     original = Worker.split_with

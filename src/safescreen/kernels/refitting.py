@@ -44,29 +44,31 @@ def fit_support(
     balanced, which the gradient is only where the intercept is at its best: it is put there once steps do not help.
     """
     quadratic, progress = workspace.quadratic, node.progress[0]
-    set_up(subproblem, node, quadratic, size, intercept)
-    clear(workspace.step)
-    length, objective, bound = 1.0, np.inf, -np.inf
+    set_up(subproblem, node, workspace, size, intercept)
+    length, objective, bound, fresh = 1.0, np.inf, -np.inf, False
     worst = loss_without_model(subproblem.loss) + subproblem.mu * size
     nearness = INTERCEPT_NEARNESS if subproblem.intercept else INTERCEPT_AT_BEST
     for _ in range(REFIT_ROUNDS):
         try_step(node.u, workspace.step, length, workspace.trial)
         dual = near_dual_point(subproblem, workspace.trial, workspace.point, nearness)
         trial = dual.loss + ridge_and_price(subproblem, quadratic, size)
-        if objective == np.inf and not trial <= worst:  # Newton's method does not find back from anywhere
-            start_from_nothing(subproblem, node, quadratic, size)
-            continue
         rejected = not trial <= objective + 4.0 * UNIT * abs(objective)
         idle = trial > objective - 4.0 * UNIT * abs(objective)
+        lost = objective == np.inf and not trial <= worst
         if (rejected or idle) and nearness > INTERCEPT_AT_BEST:  # the balanced point is too far from the gradient
             nearness, objective = INTERCEPT_AT_BEST, np.inf
             length = shorten(quadratic, 0.0, progress.working)
             clear(workspace.step)
             continue
-        if rejected:
+        if rejected and not lost:
             length = shorten(quadratic, length, progress.working)
-            if length == 0.0:
+            lost = length == 0.0
+        if lost:  # Newton's method does not find back from anywhere
+            if fresh:
                 break
+            fresh, objective, length = True, np.inf, 1.0
+            start_from_nothing(subproblem, node, workspace, size)
+        if rejected or lost:
             continue
         objective = trial
         if subproblem.intercept:
@@ -85,9 +87,10 @@ def fit_support(
 
 
 @inlined
-def set_up(subproblem: Subproblem, node: Node, quadratic: Quadratic, size: int, intercept: float) -> None:
-    """Coordinates, intercept and the predictor of the start."""
-    progress = node.progress[0]
+def set_up(subproblem: Subproblem, node: Node, workspace: Workspace, size: int, intercept: float) -> None:
+    """Coordinates, intercept and the predictor of the start, and no step yet."""
+    quadratic, progress = workspace.quadratic, node.progress[0]
+    clear(workspace.step)
     progress.intercept = intercept
     progress.working = size + 1 if subproblem.intercept else size
     progress.work = 0
@@ -105,11 +108,11 @@ def set_up(subproblem: Subproblem, node: Node, quadratic: Quadratic, size: int, 
 
 
 @inlined
-def start_from_nothing(subproblem: Subproblem, node: Node, quadratic: Quadratic, size: int) -> None:
-    """Forget a start that is worse than no model at all."""
+def start_from_nothing(subproblem: Subproblem, node: Node, workspace: Workspace, size: int) -> None:
+    """Forget a start that is worse than no model at all, or that no step leads away from."""
     for a in range(size):
-        quadratic.x[a] = 0.0
-    set_up(subproblem, node, quadratic, size, 0.0)
+        workspace.quadratic.x[a] = 0.0
+    set_up(subproblem, node, workspace, size, 0.0)
 
 
 @inlined
