@@ -269,7 +269,7 @@ def test_big_m_point_is_feasible_and_has_its_value():
 @pytest.mark.parametrize("M", [0.0, -1.0, np.nan, np.inf])
 def test_bad_m_is_refused(M):
     X, y = make_data("plain", 20, 5)
-    with pytest.raises(ValueError, match=r"M is .*, but must be a positive finite number"):
+    with pytest.raises(ValueError, match=r"M is .*, but must be a finite number > 0"):
         ss.relax(plain(X, y, k=2), formulation="big-m", M=M)
 
 
