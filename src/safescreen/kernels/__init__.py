@@ -10,7 +10,7 @@ from operator import itemgetter
 import numpy as np
 
 from safescreen.design.columns import Columns
-from safescreen.kernels.cache import announced, forget_stale_code, run_once
+from safescreen.kernels.cache import LISTING_NOTICE, announced, forget_stale_code, run_once
 from safescreen.kernels.dual_bound import NodeBound
 from safescreen.kernels.enumeration import run_listing
 from safescreen.kernels.exploration import EXPLORE, RELAX, Exploration, Orders, make_exploration, make_shared, run
@@ -105,7 +105,7 @@ def warm_up_listing() -> None:
     """The same for those that list models."""
     warm_up()
     cached = forget_stale_code(run_listing)
-    with announced(cached):
+    with announced(cached, LISTING_NOTICE):
         _tiny_search(
             _ORDERS._replace(goal=Goal(ALL_MODELS, 1e-3)), make_listing(8, 16, np.zeros(2, np.bool_), ALL_MODELS, False)
         )

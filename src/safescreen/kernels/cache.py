@@ -21,7 +21,8 @@ from typing import Any
 from numba import config
 from numba.core.caching import FunctionCache
 
-NOTICE = "safescreen: compiling its numerical kernels, once per installation (about 20 seconds)...\n"
+NOTICE = "safescreen: compiling its numerical kernels, once per installation (about half a minute)...\n"
+LISTING_NOTICE = "safescreen: compiling the kernels that list models, once per installation (about half a minute)...\n"
 run_once = cache
 _complaints: list[str] = []  # at most one
 
@@ -77,7 +78,7 @@ def complain(folder: str | None, error: Exception) -> None:
     reason = (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0].rstrip(".")
     _complaints.append(
         f"safescreen: the cache of compiled kernels{where} cannot be used ({reason}): they are compiled anew, which "
-        "takes some 20 seconds and changes nothing else; NUMBA_CACHE_DIR names another folder.\n"
+        "takes about half a minute and changes nothing else; NUMBA_CACHE_DIR names another folder.\n"
     )
     sys.stderr.write(_complaints[0])
     sys.stderr.flush()
@@ -130,9 +131,11 @@ def _forget_stale_code(entry: Any) -> bool:
 
 
 @contextmanager
-def announced(cached: bool) -> Iterator[None]:
+def announced(cached: bool, text: str = NOTICE) -> Iterator[None]:
     """Say that something is compiled, once it has taken longer than loading does."""
-    notice = threading.Timer(8.0 if cached else 1.2, _announce)  # on a busy machine, loading takes seconds, too
+    notice = threading.Timer(
+        8.0 if cached else 1.2, _announce, (text,)
+    )  # on a busy machine, loading takes seconds, too
     notice.daemon = True
     notice.start()
     try:
@@ -141,6 +144,6 @@ def announced(cached: bool) -> Iterator[None]:
         notice.cancel()
 
 
-def _announce() -> None:
-    sys.stderr.write(NOTICE)
+def _announce(text: str) -> None:
+    sys.stderr.write(text)
     sys.stderr.flush()
