@@ -133,9 +133,8 @@ def _forget_stale_code(entry: Any) -> bool:
 @contextmanager
 def announced(cached: bool, text: str = NOTICE) -> Iterator[None]:
     """Say that something is compiled, once it has taken longer than loading does."""
-    notice = threading.Timer(
-        8.0 if cached else 1.2, _announce, (text,)
-    )  # on a busy machine, loading takes seconds, too
+    patience = 8.0 if cached else 1.2  # on a busy machine, loading takes seconds, too
+    notice = threading.Timer(patience, lambda: _announce(text))
     notice.daemon = True
     notice.start()
     try:
