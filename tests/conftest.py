@@ -7,9 +7,13 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 import safescreen as ss
 from problems import synthetic
+
+settings.register_profile("untimed", deadline=None)  # how long an example takes depends on what else runs
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,9 @@ LOCAL_PART = 0.25
 COLUMNS_PART = 0.5
 """And what columns and quadratic models of the tree may. Open nodes have the rest: columns at hand against nodes."""
 
+LEAST_ROOT_BYTES = 1 << 25
+"""Bytes that the columns of the root may take however little memory there is: some use against a tiny limit."""
+
 EXACT_ENTRIES = 1 << 25
 """Entries that are summed exactly at most: digits of the bound against some seconds."""
 
@@ -169,8 +172,33 @@ SAMPLES_AT_A_TIME = 512
 ALLOWANCE = 400_000_000
 """Arithmetic between two looks at clock and keyboard: some hundredths of a second."""
 
-FEW_NODES = 8
-"""Open nodes per thread below which one worker goes on alone, with an allowance a thousand times smaller."""
+ALONE_SECONDS = 0.003
+"""Where there are threads, how long one worker goes on alone first: small trees without threads against large ones."""
+
+ALONE_ROUNDS = 40
+"""And how much smaller its first allowance is; every further one is twice as large."""
+
+SECONDS_WORTH_GIVING = 4e-4
+"""Nodes are handed over to another thread if they take about so long, at least: idle time against interruptions."""
+
+MOST_NODES_WORTH_GIVING = 16.0
+"""However quick nodes are, so many are worth it: most have children."""
+
+MOST_GIVEN = 512
+"""Nodes handed over at once, the best ones of those that could be: time to copy them against the next time."""
+
+LEVEL_SHARE = 0.1
+"""A thread whose best node is farther from the best of all than this part of the gap gets some of the better ones: the
+lower bound's progress against interruptions."""
+
+MOST_LEVELLED = 64
+"""So many of them."""
+
+SECONDS_BETWEEN_MATCHES = 1e-3
+"""How often somebody is looked for who can give nodes, while a thread has none."""
+
+SECONDS_OF_A_ROUND = 0.03
+"""Between two looks at what threads have reached."""
 
 PERTURBATION_GAP = 0.01
 """While the gap is wider, local searches start from perturbed models."""
@@ -195,6 +223,18 @@ LOCAL_SEARCH_GROWTH = 8
 
 SMALL_BLOCK = 500_000
 """Entries of which a second copy beside the search takes little memory."""
+
+WIDE_BATCH = 16
+"""Nodes that share a pass where columns are too many to be held: fewer passes against nodes nobody needs."""
+
+WIDE_COLUMNS = 2048
+"""Columns held for such a search: the columns it lacks, and hence passes, against arithmetic in every node."""
+
+WIDE_LIST = 128
+"""Features beyond those that count that a pass names for a node: size of its answer against passes."""
+
+WIDE_TRIES = 8
+"""Relaxations of such a node, with the columns it lacked before, after which it is branched on all the same."""
 
 NODE_SLOTS = 1024
 """Open nodes a worker has room for at first."""

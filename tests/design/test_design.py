@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from fractions import Fraction
 
 import numpy as np
@@ -254,3 +255,16 @@ def test_explicit_zeros_do_not_show():
     weights = np.full(2, 0.5)
     assert stored.nnz > plain.nnz
     assert make_design(stored, weights).fingerprint == make_design(plain, weights).fingerprint
+
+
+def test_explicit_zeros_are_left_out_piece_by_piece(monkeypatch):
+    rng = np.random.default_rng(0)
+    stored = sparse.random_array((20, 15), density=0.4, rng=rng, format="csc")
+    stored.data[rng.random(stored.nnz) < 0.3] = 0.0
+    stored.data[stored.indptr[4] : stored.indptr[5]] = -0.0  # a column of nothing else
+    plain = stored.copy()
+    plain.eliminate_zeros()
+    parts = plain.indptr.astype("<i8"), plain.indices.astype("<i8"), plain.data
+    expected = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+    monkeypatch.setattr("safescreen.design.sparse.CHUNK_ENTRIES", 7)
+    assert make_design(stored, np.full(20, 0.05)).fingerprint == expected

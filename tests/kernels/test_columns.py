@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from calling import compiled
 from kernel_cases import columns_in_place, sparse_columns
+from scipy import sparse
 
-from safescreen.design.columns import Columns
+from safescreen.design.columns import COLUMN_STEP, ROW_STEP, Columns, Raw
 from safescreen.kernels import columns as kernel
 from safescreen.kernels.node import PROGRESS
 from safescreen.kernels.subproblem import FREE, IN, OUT
@@ -41,10 +43,86 @@ def test_correlations_from_either_form(call, X, is_standardised):
     assert found == pytest.approx(A.T @ alpha, rel=1e-12, abs=1e-13)
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i1", "u1", "?"])
-def test_columns_in_place(call, X, dtype, order):
-    raw = np.asarray(np.rint(40.0 * np.abs(X)), dtype=dtype, order=order)
+DTYPES = ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?"]
+SWAPPED = [np.dtype(code).newbyteorder().str for code in DTYPES if np.dtype(code).itemsize > 1]
+
+
+def unaligned(X):
+    """The same matrix one byte further on in memory."""
+    room = np.empty(X.nbytes + 1, np.uint8)
+    copy = room[1:].view(X.dtype).reshape(X.shape)
+    copy[...] = X
+    return copy
+
+
+def in_records(X):
+    """The same matrix with one more byte after every row."""
+    records = np.zeros(len(X), [("entries", X.dtype, (X.shape[1],)), ("byte", "u1")])
+    records["entries"] = X
+    return records["entries"]
+
+
+LAYOUTS = {
+    "rows": np.ascontiguousarray,
+    "columns": np.asfortranarray,
+    "rows backwards": lambda X: X[::-1].copy()[::-1],
+    "columns backwards": lambda X: np.asfortranarray(X[:, ::-1])[:, ::-1],
+    "both backwards": lambda X: np.asfortranarray(X[::-1, ::-1])[::-1, ::-1],
+    "steps": lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, 1::3],
+    "unaligned": unaligned,
+    "odd steps": in_records,
+}
+
+
+def extremes(dtype):
+    """Entries of a type, its largest and smallest ones among them."""
+    dtype = np.dtype(dtype)
+    rng = np.random.default_rng(5)
+    if dtype.kind == "b":
+        return rng.random((20, 9)) < 0.5
+    if dtype.kind == "f":
+        limits = np.finfo(dtype)
+        X = (40.0 * rng.standard_normal((20, 9))).astype(dtype)
+        X[0, :5] = limits.max if dtype.itemsize < 8 else 1e100, limits.smallest_subnormal, -limits.tiny, -0.0, 1.0
+        X[1, :3] = -X[0, 0], -limits.smallest_subnormal, 3 * limits.smallest_subnormal
+        return X
+    limits = np.iinfo(dtype)
+    X = rng.integers(limits.min, limits.max, (20, 9), dtype.newbyteorder("="), endpoint=True).astype(dtype)
+    X[0, :4] = limits.max, limits.min, limits.max - 1, limits.min + 1
+    return X
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES + SWAPPED)
+def test_entries_in_place_are_those_of_a_dense_copy(dtype, layout):
+    X = LAYOUTS[layout](extremes(dtype))
+    assert X.dtype == np.dtype(dtype)
+    dense, raw = X.astype(np.float64), Raw.in_place(X, np.arange(9))
+    assert np.shares_memory(raw.memory, X)
+    row, column = np.empty(9), np.empty(20)
+    for j in range(9):
+        kernel.copy_entries(raw.memory, raw.layout, j * raw.layout[COLUMN_STEP], raw.layout[ROW_STEP], column)
+        assert np.array_equal(column, dense[:, j])
+    for i in range(20):
+        kernel.copy_entries(raw.memory, raw.layout, i * raw.layout[ROW_STEP], raw.layout[COLUMN_STEP], row)
+        assert np.array_equal(row, dense[i])
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, ">f8", ">f4", ">f2", ">i8", ">u8", ">i2", ">u2"])
+def test_compiled_code_reads_them_as_well(dtype):
+    for layout in ("rows", "columns", "both backwards", "unaligned"):
+        X = LAYOUTS[layout](extremes(dtype))
+        raw, column = Raw.in_place(X, np.arange(9)), np.empty(20)
+        step, aside = (int(raw.layout[place]) for place in (ROW_STEP, COLUMN_STEP))
+        for j in (0, 1, 2, 8):
+            compiled(kernel.copy_entries, raw.memory, raw.layout, j * aside, step, column)
+            assert np.array_equal(column, X[:, j].astype(np.float64))
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns", "rows backwards", "both backwards", "odd steps"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i2", "u4", "i1", "u1", "?", ">f8", ">f4", ">i2"])
+def test_columns_in_place(call, X, dtype, layout):
+    raw = LAYOUTS[layout](np.rint(40.0 * np.abs(X)).astype(dtype))
     A = standardised(raw.astype(np.float64))
     numbers = np.array([1, 2, 4, 5, 7, 8])
     columns = columns_in_place(raw, 3, numbers)
@@ -55,6 +133,26 @@ def test_columns_in_place(call, X, dtype, order):
     call(kernel.correlate, columns, features, 3, alpha, found, RUNNING)  # the fourth is not asked for
     assert found[features[:3]] == pytest.approx(A[:, [8, 4, 1]].T @ alpha, rel=1e-12, abs=1e-13)
     assert np.isnan(found[[1, 3, 4]]).all()
+
+
+def test_compressed_values_in_single_precision_stay_where_they_are(call, X):
+    single = sparse.csc_array(X.astype(np.float32))
+    starts = single.indptr.astype(np.int64)
+    parts = single.indices.astype(np.int32), starts[:-1].copy(), starts[1:].copy()
+    moments, error = (X.mean(axis=0), X.std(axis=0)), np.full(9, 1e-14)
+    results = []
+    for raw in (Raw.compressed_singles(single.data, *parts), Raw.compressed(single.data.astype(np.float64), *parts)):
+        columns = Columns.partly_dense(raw, moments, error, np.full((4, 20), np.nan))
+        assert not columns.are_in_place
+        assert not columns.are_all_dense
+        for j in (7, 2):
+            assert call(kernel.make_dense, columns, j, 0)
+        found = np.full(9, np.nan)
+        call(kernel.correlate, columns, np.arange(9), 9, np.linspace(-1.0, 1.0, 20), found, RUNNING)
+        results.append((columns.dense[:2].copy(), found))
+    (dense, found), (expected_dense, expected) = results
+    assert np.array_equal(dense, expected_dense)
+    assert found == pytest.approx(expected, rel=1e-13, abs=1e-15)
 
 
 def test_a_pass_over_the_matrix_can_be_halted(X):

@@ -251,3 +251,17 @@ def test_points_outside_the_box_are_clipped():
     outside = bound_at(problem, fixings, np.linspace(-1.0, 2.0, problem.n_samples))
     inside = bound_at(problem, fixings, np.clip(np.linspace(-1.0, 2.0, problem.n_samples), 0.0, 1.0))
     assert outside.value == inside.value
+
+
+@pytest.mark.parametrize("k", [2, 6])
+def test_a_correlation_that_is_no_number_leaves_no_bound(k):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 6)), np.tile([1, -1], 10)
+    problem = Problem(X, y, k=k)
+    strange = np.zeros(6)
+    strange[4] = np.nan
+    problem.design.correlations = lambda alpha: strange.copy()
+    fixings = Fixings.given(problem)
+    bound = bound_at(problem, fixings, np.full(20, 0.5))
+    assert bound.value == -np.inf  # it may be arbitrarily large
+    assert not (flipped(bound, fixings)[1] > -np.inf).any()

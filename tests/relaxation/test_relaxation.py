@@ -251,6 +251,49 @@ def only_of_vectors(norm):
     return of_vector
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("terms", [{"mu": 0.03}, {"k": 2}, {"k": 4, "mu": 1e-2, "include": [30, 31]}])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csc_array])
+def test_big_m_in_blocks(kind, terms, intercept, monkeypatch):
+    """Columns that do not fit are looked at through their correlations alone."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((60, 40)) + 0.5 * rng.standard_normal((60, 1))
+    y = np.where(X[:, :3].sum(axis=1) + rng.logistic(size=60) > 0.0, 1, -1)
+    options = {"gamma": 5.0, "fit_intercept": intercept, "standardize": True}
+    problem = ss.Problem(kind(X), y, **terms, **options)
+    whole = ss.relax(problem, formulation="big-m", M=0.4)
+    assert np.count_nonzero(whole.coef) < 24
+    sizes, restricted = [], big_m._restricted
+    monkeypatch.setattr(big_m, "_restricted", lambda *args: sizes.append(args[1].size) or restricted(*args))
+    monkeypatch.setattr(big_m, "FIRST_BLOCK", 3)
+    monkeypatch.setattr(big_m, "LEAST_BLOCK", 3)
+    monkeypatch.setattr(type(problem.design), "columns_at_a_time", 36)
+    blocks = ss.relax(problem, formulation="big-m", M=0.4)
+    assert 2 <= len(sizes) < 20
+    assert sizes[0] == 3 + problem.include.size
+    assert max(sizes) <= 24
+    assert blocks.value == pytest.approx(whole.value, rel=1e-7)
+    assert blocks.lower_bound == pytest.approx(whole.lower_bound, rel=1e-7)
+    assert blocks.lower_bound <= whole.value
+
+
+@pytest.mark.parametrize("terms", [{"mu": 5e-3}, {"k": 4}, {"k": 40}])
+@pytest.mark.parametrize("room", [0, 9, 36])
+def test_big_m_without_room_for_its_solution(room, terms, monkeypatch):
+    """Value and bound then lie apart, on both sides of what they would be."""
+    X, y = make_data("plain", 60, 40)
+    problem = ss.Problem(X, y, gamma=5.0, **terms)
+    whole = ss.relax(problem, formulation="big-m", M=0.7)
+    assert np.count_nonzero(whole.coef) > 24
+    monkeypatch.setattr(big_m, "FIRST_BLOCK", 3)
+    monkeypatch.setattr(big_m, "LEAST_BLOCK", 3)
+    monkeypatch.setattr(type(problem.design), "columns_at_a_time", room)
+    blocks = ss.relax(problem, formulation="big-m", M=0.7)
+    assert blocks.lower_bound <= whole.value <= blocks.value * (1.0 + 1e-9)
+    assert np.count_nonzero(blocks.coef) <= max(2 * room // 3, 3)
+    assert (np.abs(blocks.coef * problem.design.scales) <= 0.7 * (1.0 + 1e-12)).all()
+
+
 @pytest.mark.interpreted
 def test_big_m_point_is_feasible_and_has_its_value():
     X, y = make_data("plain", 60, 40)

@@ -43,12 +43,27 @@ def test_a_small_block_reaches_the_same_bound(kind, terms, monkeypatch):
     assert max(sizes) <= max(24, np.count_nonzero(whole.x) + 24)
 
 
-def test_a_root_without_room_takes_a_few_columns_at_a_time():
+def test_a_tiny_limit_leaves_the_root_a_few_megabytes():
     problem = plain(*data(), k=10, gamma=50.0)
     whole = solve_root(problem)
     with within(1e-9):
         assert problem.design.columns_at_a_time == 0
         assert solve_root(problem).bound.value == pytest.approx(whole.bound.value, rel=1e-8)
+
+
+def test_a_root_never_holds_more_columns_than_fit(monkeypatch):
+    """Its solution has more of them: the bound is weaker then, and as safe."""
+    monkeypatch.setattr(perspective, "LEAST_ROOT_BYTES", 0)
+    problem = plain(*data(), k=40, gamma=1e3)
+    whole = solve_root(problem)
+    held = []
+    block = perspective._Block
+    monkeypatch.setattr(perspective, "_Block", lambda *args: held.append(args[2].size) or block(*args))
+    with within(20.5 * 16 * problem.n_samples / COUNTED_PART / 1e9):
+        tight = solve_root(problem)
+    assert np.count_nonzero(whole.x) > 20
+    assert max(held) <= 20
+    assert 0.0 < tight.bound.value < whole.bound.value
 
 
 def test_local_search_gathers_what_fits(monkeypatch):

@@ -51,12 +51,18 @@ class Design(ABC):
         when looking for constant columns.
     standardize : bool
         Whether columns are centred and scaled to unit (population) variance.
+
+    Attributes
+    ----------
+    passes : int
+        How often the whole matrix has been read so far: what a solve costs where reading is what takes time.
     """
 
     def __init__(self, shape: tuple[int, int], weights: FloatArray, standardize: bool) -> None:
         self.shape = shape
         self.standardize = standardize
         self._weights = weights
+        self.passes = 0
 
     @property
     def means(self) -> FloatArray:
@@ -92,6 +98,49 @@ class Design(ABC):
         if self.standardize:
             sums /= self.scales
         return self._zero_constant(sums)
+
+    def correlations_of(self, alphas: FloatArray) -> FloatArray:
+        """All of ``Aᵀα`` for several dual points, the rows of ``alphas``: one row of answers each.
+
+        Each row is as exact as `correlations` would have it. A matrix that is read slowly answers all in one pass.
+        """
+        return np.stack([self.correlations(alpha) for alpha in alphas])
+
+    def strongest(self, alphas: FloatArray, drifts: FloatArray, count: int) -> tuple[IndexArray, FloatArray]:
+        """Per dual point the ``count`` features whose correlation may be the largest, and how large it may be.
+
+        That is ``|c_j| + ‖α‖ (error_j + drift norms_j)``: what rounding may have taken is added, and what a distance of
+        ``drift ‖α‖`` from the point may change. What is no number counts as infinite, since nothing smaller is known. A
+        matrix held elsewhere sends this small answer instead of all numbers.
+
+        Parameters
+        ----------
+        alphas : ndarray of shape (n_points, n_samples)
+            Dual points.
+        drifts : ndarray of shape (n_points,)
+            How far each may be from the point that is meant, relative to its length.
+        count : int
+            From 1 to the number of features.
+
+        Returns
+        -------
+        indices : ndarray of int of shape (n_points, count)
+            Features, the strongest first.
+        widened : ndarray of shape (n_points, count)
+            How large their correlations may be, in the same order.
+        """
+        indices = np.empty((len(alphas), count), dtype=np.int64)
+        widened = np.empty((len(alphas), count))
+        for row, (alpha, drift, correlation) in enumerate(
+            zip(alphas, drifts, self.correlations_of(alphas), strict=True)
+        ):
+            scale = float(np.linalg.norm(alpha)) * (1.0 + 1e-9)
+            sizes = np.abs(correlation) + scale * (self.error + drift * self.norms)
+            sizes[np.isnan(sizes)] = np.inf
+            top = np.argpartition(-sizes, count - 1)[:count]
+            indices[row] = top[np.argsort(-sizes[top], kind="stable")]
+            widened[row] = sizes[indices[row]]
+        return indices, widened
 
     def columns(self, indices: npt.ArrayLike) -> FloatArray:
         """These columns of ``A`` as a dense, Fortran-ordered float64 block."""
@@ -171,13 +220,20 @@ class Design(ABC):
         columns.in_use[0] = first.size
         return columns
 
+    readable_in_place = False
+    """Whether compiled code can read all columns beside a few dense ones: then a search never has too many."""
+
+    def has_room_for(self, columns: int, slots: int) -> bool:
+        """Whether a search can have so many columns at hand, so many of them dense."""
+        return self.readable_in_place or columns <= slots
+
     def _raw(self, indices: IndexArray, slots: int) -> Raw | None:
         """These columns in the form in which a search reads them beside dense copies, or None if all are dense."""
         dense_bytes = 8 * indices.size * self.shape[0]
         if slots >= indices.size and dense_bytes <= DENSE_BYTES:
             return None
         compressed = self._compressed(indices)
-        if compressed is not None and (slots < indices.size or 16 * compressed.values.size <= dense_bytes):
+        if compressed is not None and (slots < indices.size or 16 * compressed.rows.size <= dense_bytes):
             return compressed
         return self._in_place(indices) if slots < indices.size else None
 
@@ -190,6 +246,15 @@ class Design(ABC):
     @abstractmethod
     def matrix(self) -> Any:
         """The raw matrix as the checker of proofs takes it: dense, or sparse columns without zeros, in float64."""
+
+    def _check_room_for_copy(self) -> None:
+        """Refuse to bring a matrix here that working memory has no room for: a proof is lost then, and nothing else."""
+        needed = 8 * self.shape[0] * self.shape[1]
+        if needed > allowed(self.nbytes):
+            raise OSError(
+                f"the matrix has {needed / 1e9:.1f} GB in double precision, and the machine on which proofs are "
+                "checked has less working memory (memory_limit)"
+            )
 
     @property
     @abstractmethod
@@ -294,23 +359,33 @@ class Design(ABC):
         Whether a column is constant is decided on its exact values. Only columns whose deviation is within
         the rounding of their mean need that look.
         """
-        means = self._means()
-        with np.errstate(over="ignore"):
-            variances = self._squares(self._weights, means)
+        means, variances = self._means_and_variances()
         scales = np.sqrt(variances)
-        constant = np.zeros(self.shape[1], dtype=np.bool_)
         noise = 4.0 * (self.shape[0] + 8) * UNIT * np.abs(means)
         in_range = (variances > SAFE_SQUARES[0]) & (variances < SAFE_SQUARES[1])
-        for batch, values in self._candidate_values(np.flatnonzero(~in_range | (scales <= noise))):
+        doubtful = np.flatnonzero(~in_range | (scales <= noise))
+        return self._settled(Moments(means, scales, np.zeros(self.shape[1], np.bool_)), doubtful, ~in_range[doubtful])
+
+    def _settled(self, moments: Moments, doubtful: IndexArray, extreme: BoolArray) -> Moments:
+        """Moments after a look at the doubtful columns, in place; those of extreme size have their deviation again."""
+        means, scales, constant = moments
+        extremes = doubtful[extreme]
+        for batch, values in self._candidate_values(doubtful):
             same = values.min(axis=1) == values.max(axis=1)
             constant[batch[same]] = True
             means[batch[same]], scales[batch[same]] = values[same, 0], 1.0
-            for row in np.flatnonzero(~same & ~in_range[batch]):
+            for row in np.flatnonzero(~same & np.isin(batch, extremes)):
                 j = batch[row]
                 scales[j] = _scaled_deviation(values[row], means[j], self._weights[self._positive])
-        unusable = ~(np.isfinite(scales) & (scales > 0.0))  # differs only on rows of negligible weight
-        scales[unusable] = 1.0
-        return Moments(means, scales, constant | unusable)
+        unusable = doubtful[~(np.isfinite(scales[doubtful]) & (scales[doubtful] > 0.0))]
+        constant[unusable], scales[unusable] = True, 1.0  # they differ only on rows of negligible weight
+        return moments
+
+    def _means_and_variances(self) -> tuple[FloatArray, FloatArray]:
+        """Weighted means, and the squares about them."""
+        means = self._means()
+        with np.errstate(over="ignore"):
+            return means, self._squares(self._weights, means)
 
     def _candidate_values(self, indices: IndexArray) -> Iterator[tuple[IndexArray, FloatArray]]:
         """A few columns at a time, as rows, on the samples of positive weight only."""

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.arrays import FloatArray, IndexArray
+from safescreen.arrays import AnyArray, FloatArray, IndexArray
+from safescreen.design.memory import bytes_of
 
 _NO_FLOATS = np.empty(0)
 _NO_ROWS = np.empty(0, np.int32)
@@ -15,15 +16,25 @@ _NO_INDICES = np.zeros(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
 
 
+DOUBLES, SINGLES, UNSIGNED, SIGNED, FLOATS = 0, 1, 2, 3, 4
+"""Kinds of entries in memory: two that are read as they are, and three that are put together from their bytes."""
+
+KIND, ITEM_BYTES, BIG_ENDIAN, ORIGIN, ROW_STEP, COLUMN_STEP, N_COLUMNS = 0, 1, 2, 3, 4, 5, 6
+"""Positions in a layout. The place of the first entry, and the steps to the next row and column, are in bytes."""
+
+LINE = 1024
+"""Entries read at a time, at least."""
+
+
 class Raw(NamedTuple):
     """Columns as the matrix has them, not standardised: compressed, or dense and read where they are."""
 
     values: FloatArray  # in compressed sparse form, or nothing
     rows: npt.NDArray[np.int32]
-    starts: IndexArray  # of each column in `values`; or its number in the dense matrix
-    ends: IndexArray
-    memory: npt.NDArray[np.uint8]  # the bytes of the dense matrix, or nothing
-    layout: IndexArray  # type of its entries, steps from row to row and from column to column, number of columns
+    starts: IndexArray  # of each column among the entries; or its number in the dense matrix
+    ends: IndexArray  # or nothing, if the matrix is dense
+    memory: npt.NDArray[np.uint8]  # bytes of the dense matrix, or of values in single precision
+    layout: IndexArray  # of the dense matrix in there, or nothing
 
     @classmethod
     def compressed(cls, values: FloatArray, rows: npt.NDArray[np.int32], starts: IndexArray, ends: IndexArray) -> Raw:
@@ -31,21 +42,31 @@ class Raw(NamedTuple):
         return cls(values, rows, starts, ends, _NO_BYTES, _NO_INDICES)
 
     @classmethod
-    def in_place(cls, memory: npt.NDArray[np.uint8], layout: list[int], numbers: IndexArray) -> Raw:
-        """Columns of a dense matrix with these numbers; see `ENTRY_TYPES` for the types of entries."""
-        return cls(_NO_FLOATS, _NO_ROWS, numbers, _NO_INDICES, memory, np.array(layout, np.int64))
+    def compressed_singles(
+        cls, values: npt.NDArray[np.float32], rows: npt.NDArray[np.int32], starts: IndexArray, ends: IndexArray
+    ) -> Raw:
+        """The same with values in single precision, which stay where they are."""
+        return cls(_NO_FLOATS, rows, starts, ends, bytes_of(values), _NO_INDICES)
+
+    @classmethod
+    def in_place(cls, matrix: AnyArray, numbers: IndexArray) -> Raw:
+        """Columns of a dense matrix with these numbers, which stay where they are."""
+        return cls(_NO_FLOATS, _NO_ROWS, numbers, _NO_INDICES, bytes_of(matrix), _layout(matrix))
 
 
 _NO_RAW = Raw(_NO_FLOATS, _NO_ROWS, _NO_INDICES, _NO_INDICES, _NO_BYTES, _NO_INDICES)
 
-ENTRY_TYPES = tuple(np.dtype(code) for code in ("f8", "f4", "i8", "i1", "u1"))
-"""Types of entries that compiled code can read in place; each costs time to compile."""
 
-TYPE, ROW_STEP, COLUMN_STEP, N_COLUMNS = 0, 1, 2, 3
-"""Positions in a layout."""
-
-LINE = 1024
-"""Entries read at a time, at least."""
+def _layout(matrix: AnyArray) -> IndexArray:
+    """Where the entries of a matrix lie in its memory, and as what."""
+    dtype, strides = matrix.dtype, matrix.strides
+    as_they_are = dtype.isnative and matrix.flags.aligned and all(step % dtype.itemsize == 0 for step in strides)
+    kind = {"f": FLOATS, "i": SIGNED}.get(dtype.kind, UNSIGNED)
+    if as_they_are and dtype.kind == "f":
+        kind = {8: DOUBLES, 4: SINGLES}.get(dtype.itemsize, FLOATS)
+    big_endian = dtype.newbyteorder(">") == dtype
+    origin = sum((1 - length) * step for length, step in zip(matrix.shape, strides, strict=True) if step < 0)
+    return np.array([kind, dtype.itemsize, big_endian, origin, *strides, matrix.shape[1]], np.int64)
 
 
 class Columns(NamedTuple):
@@ -64,7 +85,7 @@ class Columns(NamedTuple):
     ends: IndexArray
     memory: npt.NDArray[np.uint8]
     layout: IndexArray
-    line: FloatArray  # some entries of it at a time, a row at least
+    line: FloatArray  # some of its entries at a time, a row at least
     means: FloatArray
     scales: FloatArray
     error: FloatArray  # (features,): rounding error of a correlation per unit of ‖α‖
@@ -80,7 +101,7 @@ class Columns(NamedTuple):
         cls, raw: Raw, moments: tuple[FloatArray, FloatArray], error: FloatArray, dense: FloatArray
     ) -> Columns:
         """Raw columns with these means and scales, and rows for dense copies of some, none of which is in use."""
-        line = np.empty(max(int(raw.layout[N_COLUMNS]), LINE)) if raw.memory.size else _NO_FLOATS
+        line = np.empty(max(int(raw.layout[N_COLUMNS]), LINE)) if raw.layout.size else _NO_FLOATS
         means, scales = moments
         return cls(dense, np.full(error.size, -1), np.array([0]), *raw, line, means, scales, error)
 
@@ -102,7 +123,7 @@ class Columns(NamedTuple):
     @property
     def are_in_place(self) -> bool:
         """Whether a look at all of them is a pass over a dense matrix."""
-        return self.memory.size > 0
+        return self.layout.size > 0
 
     def for_another_worker(self) -> Columns:
         """The same columns, with dense rows of its own."""

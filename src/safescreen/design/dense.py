@@ -10,27 +10,77 @@ import numpy as np
 
 from safescreen.arrays import AnyArray, FloatArray, IndexArray
 from safescreen.design.base import Design
-from safescreen.design.columns import ENTRY_TYPES, Raw
+from safescreen.design.columns import Raw
 from safescreen.design.memory import (
     CHUNK_ENTRIES,
     PASS_ENTRIES,
     SAFE_SQUARES,
-    bytes_of,
     pieces,
     zeros,
 )
+from safescreen.design.reading import (
+    BlockSums,
+    Cast,
+    ColumnSums,
+    by_columns,
+    column_sums,
+    copied,
+    gathered,
+    is_large,
+    shown,
+    summed,
+    weighted_moments,
+)
+from safescreen.design.threads import threads_at_hand
 from safescreen.expiry import look_up
 from safescreen.rounding import NORM_SLACK, UNIT
 
+FARTHEST_SHIFT = 100.0
+"""A variance about another number than the mean is trusted while their squared distance is at most so many of it."""
+
 
 class DenseDesign(Design):
-    """A dense array of any real dtype and memory layout, read in place."""
+    """A dense array of any real dtype and memory layout, read in place; a large one by several threads.
 
-    def __init__(self, X: AnyArray, weights: FloatArray, standardize: bool = False) -> None:
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Finite, real, not empty.
+    weights, standardize
+        As for `Design`.
+    sums : ColumnSums, optional
+        What a read of a large matrix has already found out.
+    """
+
+    readable_in_place = True
+
+    def __init__(
+        self, X: AnyArray, weights: FloatArray, standardize: bool = False, sums: ColumnSums | None = None
+    ) -> None:
         super().__init__((X.shape[0], X.shape[1]), weights, standardize)
         self._X = X
-        self._by_columns = abs(X.strides[0]) < abs(X.strides[1])
+        self._by_columns = by_columns(X)
         self._ready_for_blas = X.dtype == np.float64 and (X.flags.c_contiguous or X.flags.f_contiguous)
+        self._is_large = is_large(X)
+        if sums is not None:
+            self._column_sums = sums
+            self.passes += 1
+
+    @cached_property
+    def _threads(self) -> int:
+        """How many threads read the matrix, where it is large."""
+        return threads_at_hand()
+
+    @cached_property
+    def _column_sums(self) -> ColumnSums:
+        """What one read of a large matrix gives about every column."""
+        self.passes += 1
+        return column_sums(self._X, self._threads)
+
+    def _summed(self, kinds: int, block_sums: BlockSums, cast: Cast) -> FloatArray:
+        """Sums over all rows of a large matrix: one full read."""
+        self.passes += 1
+        return summed(self._X, kinds, block_sums, cast, self._threads)
 
     @property
     def matrix(self) -> Any:
@@ -55,6 +105,7 @@ class DenseDesign(Design):
     def _blocks(self) -> Iterator[tuple[slice, slice, FloatArray]]:
         """Pieces along the memory order, as float64; views where the matrix already is float64."""
         samples, features = self.shape
+        self.passes += 1
         if self._by_columns:
             for columns in pieces(features, CHUNK_ENTRIES // samples):
                 yield slice(0, samples), columns, self._X[:, columns].astype(np.float64, copy=False)
@@ -62,7 +113,17 @@ class DenseDesign(Design):
             for rows in pieces(samples, CHUNK_ENTRIES // features):
                 yield rows, slice(0, features), self._X[rows].astype(np.float64, copy=False)
 
+    def _standardized_rows(self, chosen: IndexArray) -> FloatArray:
+        if not self._is_large:
+            return super()._standardized_rows(chosen)
+        moments = (self.means[chosen], self.scales[chosen]) if self.standardize else None
+        rows = gathered(self._X, chosen, moments, self._threads)
+        rows[self.constant[chosen]] = 0.0
+        return rows
+
     def _gather(self, indices: IndexArray) -> FloatArray:
+        if self._is_large:
+            return gathered(self._X, indices, None, self._threads)
         rows = zeros(indices.size, self.shape[0])
         if self._by_columns:
             for part in pieces(indices.size, 8 * CHUNK_ENTRIES // self.shape[0]):
@@ -76,20 +137,15 @@ class DenseDesign(Design):
                 row[:] = self._X[:, j]
         return rows
 
-    def _in_place(self, indices: IndexArray) -> Raw | None:
-        """These columns where they are, if their entries are of a type that is known and lie in steps forwards."""
-        X = self._X
-        dtype = np.dtype(np.uint8) if X.dtype == np.bool_ else X.dtype
-        steps = [stride // dtype.itemsize for stride in X.strides]
-        regular = all(stride > 0 and stride % dtype.itemsize == 0 for stride in X.strides)
-        if dtype not in ENTRY_TYPES or not dtype.isnative or not regular or not X.flags.aligned:
-            return None
-        layout = [ENTRY_TYPES.index(dtype), *steps, self.shape[1]]
-        return Raw.in_place(bytes_of(X), layout, indices.astype(np.int64))
+    def _in_place(self, indices: IndexArray) -> Raw:
+        """These columns where they are."""
+        return Raw.in_place(self._X, indices.astype(np.int64))
 
     def _sums(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:
         if centre is not None and self._product_suffices:
             return np.asarray(self._sums(factors, None) - centre * factors.sum())
+        if self._is_large:
+            return np.asarray(self._sums_of(factors[None, :], centre)[0])
         if centre is None and self._ready_for_blas:
             return self._product(factors)
         sums = np.zeros(self.shape[1])
@@ -98,9 +154,33 @@ class DenseDesign(Design):
             sums[columns] += _weighted_sums(factors[rows], centred)
         return sums
 
+    def _sums_of(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:
+        """`_sums` of a large matrix for several vectors of factors, its rows, in one read."""
+
+        def block_sums(rows: slice, columns: slice, block: FloatArray) -> FloatArray:
+            if centre is not None:
+                block -= centre[columns]
+            return np.stack([line[rows] @ block for line in factors])
+
+        return self._summed(len(factors), block_sums, shown if centre is None else copied)
+
+    def correlations_of(self, alphas: FloatArray) -> FloatArray:
+        """All of ``Aᵀα`` for several dual points, in one read of a large matrix."""
+        if not self._is_large:
+            return super().correlations_of(alphas)
+        late = self.standardize and self._centred_late
+        sums = self._sums_of(alphas, self.means if self.standardize and not late else None)
+        if late:
+            sums -= self.means * np.array([[alpha.sum()] for alpha in alphas])
+        if self.standardize:
+            sums /= self.scales
+        sums[:, self.constant] = 0.0
+        return sums
+
     def _product(self, factors: FloatArray) -> FloatArray:
         """``Xᵀ factors`` by a library: in one call, unless that would take long."""
         samples, features = self.shape
+        self.passes += 1
         if samples * features <= PASS_ENTRIES:
             return np.asarray(factors @ self._X)
         products = np.zeros(features)
@@ -113,6 +193,8 @@ class DenseDesign(Design):
         return products
 
     def _squares(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:
+        if self._is_large:
+            return self._large_squares(factors, centre)
         squares = np.zeros(self.shape[1])
         plain = bool(np.all(factors == 1.0))
         for rows, columns, block in self._blocks():
@@ -122,6 +204,35 @@ class DenseDesign(Design):
             else:
                 squares[columns] += _weighted_sums(factors[rows], np.square(centred))
         return squares
+
+    def _large_squares(self, factors: FloatArray, centre: FloatArray | None) -> FloatArray:
+        """The same by several threads."""
+        plain = bool(np.all(factors == 1.0))
+
+        def block_sums(rows: slice, columns: slice, block: FloatArray) -> FloatArray:
+            if centre is not None:
+                block -= centre[columns]
+            if plain:
+                return np.asarray(np.einsum("ij,ij->j", block, block)[None, :])
+            np.square(block, out=block)
+            return np.asarray(factors[rows] @ block)[None, :]
+
+        return np.asarray(self._summed(1, block_sums, copied)[0])
+
+    def _means_and_variances(self) -> tuple[FloatArray, FloatArray]:
+        """Of a large matrix both from one read, about a number near each mean; where that is not near, as usual."""
+        if not self._is_large:
+            return super()._means_and_variances()
+        if self._weights.min() == self._weights.max():
+            shift, first, second = self._column_sums
+            first, second = first / self.shape[0], second / self.shape[0]
+        else:
+            self.passes += 1
+            shift, first, second = weighted_moments(self._X, self._weights, self._threads)
+        with np.errstate(over="ignore", invalid="ignore"):
+            variances = second - first * first
+            near = first * first <= FARTHEST_SHIFT * variances
+        return (shift + first, variances) if near.all() else super()._means_and_variances()
 
     @property
     def _product_suffices(self) -> bool:
@@ -142,11 +253,19 @@ class DenseDesign(Design):
     @cached_property
     def _raw_squares(self) -> FloatArray:
         """Squared norms of the raw columns, wanted both for their norms and for finding zero columns."""
+        if self._is_large:
+            norms, sharp = self._column_sums.norms_about(np.zeros(self.shape[1]), self.shape[0])
+            if sharp.all():
+                return norms * norms
         with np.errstate(over="ignore"):
             return self._squares(np.ones(self.shape[0]), None)
 
     def _norm_bounds(self, centre: FloatArray | None) -> FloatArray:
         if centre is not None:
+            if self._is_large:
+                norms, sharp = self._column_sums.norms_about(centre, self.shape[0])
+                if sharp[~self.constant].all():
+                    return norms
             return super()._norm_bounds(centre)
         return np.sqrt(self._raw_squares + self.shape[0] * 1e-307) * NORM_SLACK
 

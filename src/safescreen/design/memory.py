@@ -27,6 +27,18 @@ PASS_ENTRIES = 1 << 26
 CONVERTED_ENTRIES = 1 << 22
 """Entries of a sparse matrix from which its conversion has a thread of its own, so that Ctrl-C is answered."""
 
+LARGE_ENTRIES = 1 << 22
+"""Entries of a dense matrix from which on several threads read it."""
+
+TILE_ENTRIES = 1 << 22
+"""Entries that one of them reads at a time: a few milliseconds."""
+
+BLOCK_ENTRIES = 1 << 18
+"""Of these, the ones that are cast at a time: 2 MiB as float64, in a core's caches. Smaller ones are all calls."""
+
+TILE_WIDTHS = (1 << 12, 1 << 14)
+"""Entries of a row, or of a column, that are read in one go: their sums, or factors, stay in the nearest cache."""
+
 SMALL_ENTRIES = 1 << 18
 """Of a matrix with at most so many entries a dense copy by columns is kept: 2 MiB."""
 
@@ -66,18 +78,18 @@ class _Span:
 
     def __init__(self, array: AnyArray) -> None:
         self._array = array
-        steps = zip(array.shape, array.strides, strict=True)
-        size = array.itemsize + sum((length - 1) * stride for length, stride in steps)
+        spans = [(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)]
+        first = array.__array_interface__["data"][0] + sum(span for span in spans if span < 0)
         self.__array_interface__: dict[str, Any] = {
-            "shape": (size,),
+            "shape": (array.itemsize + sum(map(abs, spans)),),
             "typestr": "|u1",
-            "data": (array.__array_interface__["data"][0], False),
+            "data": (first, False),
             "version": 3,
         }
 
 
 def bytes_of(array: AnyArray) -> npt.NDArray[np.uint8]:
-    """The memory of an array with steps forwards, whether or not it may be written to: it must not be.
+    """The memory of an array from its lowest to its highest byte, whether or not it may be written to: it must not be.
 
     Compiled code would be compiled once more for arrays that are read-only.
     """

@@ -47,6 +47,8 @@ class SparseDesign(Design):
 
     form = "sparse"
 
+    readable_in_place = True
+
     def __init__(self, X: Any, weights: FloatArray, standardize: bool = False) -> None:
         super().__init__((X.shape[0], X.shape[1]), weights, standardize)
         self._transposed = _by_columns(X).T  # CSR: one row per feature
@@ -104,15 +106,19 @@ class SparseDesign(Design):
     def _canonical_parts(self) -> Iterator[AnyArray]:
         """Column starts, row indices and float64 values by columns, without explicit zeros."""
         matrix = self._transposed
-        if not matrix.data.all():
-            matrix = matrix.copy()
-            matrix.eliminate_zeros()
-        for array, dtype in ((matrix.indptr, np.int64), (matrix.indices, np.int64), (matrix.data, np.float64)):
-            for piece in pieces(array.size, CHUNK_ENTRIES):
-                yield array[piece].astype(dtype)
+        starts = matrix.indptr.astype(np.int64)
+        for piece in pieces(matrix.nnz, CHUNK_ENTRIES):
+            zero = np.flatnonzero(matrix.data[piece] == 0.0)
+            if zero.size:
+                starts -= np.searchsorted(piece.start + zero, matrix.indptr)
+        yield starts
+        for array, dtype in ((matrix.indices, np.int64), (matrix.data, np.float64)):
+            for piece in pieces(matrix.nnz, CHUNK_ENTRIES):
+                yield array[piece][matrix.data[piece] != 0.0].astype(dtype)
 
     def _pieces(self) -> Iterator[tuple[slice, sparse.csr_array]]:
         """Consecutive features with about a chunk of non-zeros in all, as float64."""
+        self.passes += 1
         matrix = self._transposed
         starts = np.arange(0, matrix.nnz, CHUNK_ENTRIES)
         cuts = np.searchsorted(matrix.indptr, starts, side="right") - 1
@@ -140,11 +146,12 @@ class SparseDesign(Design):
         """These raw columns in compressed form, values in float64; where they are if a copy would be large."""
         matrix = self._transposed
         entries = int((matrix.indptr[indices + 1] - matrix.indptr[indices]).sum(dtype=np.int64))
-        fits = matrix.dtype == np.float64 and matrix.indices.dtype == np.int32
-        if fits and 12 * entries > allowed(self.nbytes) // 8:
-            values, rows = bytes_of(matrix.data).view(np.float64), bytes_of(matrix.indices).view(np.int32)
-            starts, ends = matrix.indptr[indices], matrix.indptr[indices + 1]
-            return Raw.compressed(values, rows, starts.astype(np.int64), ends.astype(np.int64))
+        if matrix.indices.dtype == np.int32 and 12 * entries > allowed(self.nbytes) // 8:
+            rows = bytes_of(matrix.indices).view(np.int32)
+            starts, ends = (matrix.indptr[first].astype(np.int64) for first in (indices, indices + 1))
+            if matrix.dtype != np.float64:
+                return Raw.compressed_singles(matrix.data, rows, starts, ends)
+            return Raw.compressed(bytes_of(matrix.data).view(np.float64), rows, starts, ends)
         chosen = matrix[indices]
         values, rows = chosen.data.astype(np.float64, copy=False), chosen.indices.astype(np.int32, copy=False)
         bounds = chosen.indptr.astype(np.int64)
@@ -153,6 +160,7 @@ class SparseDesign(Design):
     def _products(self, factors: FloatArray) -> FloatArray:
         """``Xᵀ factors``; in pieces if it is large, or in single precision: SciPy would cast all of it at once."""
         if self._transposed.dtype == np.float64 and self._transposed.nnz <= PASS_ENTRIES:
+            self.passes += 1
             return np.asarray(self._transposed @ factors)
         products = np.empty(self.shape[1])
         for features, piece in self._pieces():

@@ -6,12 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from safescreen.arrays import BoolArray
+from safescreen.cores import Core, core
 from safescreen.defaults import GAMMA
 from safescreen.estimators.checking import refuse_misread
 from safescreen.estimators.shared import make_problem, mask
@@ -166,6 +167,41 @@ class SafeScreener(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_sparse(X)
         return super().inverse_transform(X)
+
+    def core(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        within: float = 0.05,
+        at_least: int = 1,
+    ) -> Core:
+        """Features of which every model within a tolerance of the best uses at least one, or two, ...
+
+        Where single features cannot be decided, groups of them often can: see :func:`safescreen.core`. It asks about
+        the problem that `fit` screens, and changes nothing that was fitted.
+
+        Parameters
+        ----------
+        X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Two labels of any kind, or more with `positive_class`.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights; a row of weight zero counts as absent.
+        within : float, default 0.05
+            How much worse than the best a model may be, relative to the best objective.
+        at_least : int, default 1
+            How many of the features every such model uses.
+
+        Returns
+        -------
+        Core
+            The features, the most important first.
+        """
+        problem = make_problem(clone(self), X, y, sample_weight)
+        return core(problem, within=within, at_least=at_least, memory_limit=self.memory_limit)
 
     def _get_support_mask(self) -> BoolArray:
         """What `SelectorMixin` builds everything else on."""

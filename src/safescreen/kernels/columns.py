@@ -4,7 +4,20 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen.arrays import AnyArray, FloatArray, IndexArray, Record, StatusArray
-from safescreen.design.columns import COLUMN_STEP, N_COLUMNS, ROW_STEP, TYPE, Columns
+from safescreen.design.columns import (
+    BIG_ENDIAN,
+    COLUMN_STEP,
+    DOUBLES,
+    FLOATS,
+    ITEM_BYTES,
+    KIND,
+    N_COLUMNS,
+    ORIGIN,
+    ROW_STEP,
+    SIGNED,
+    SINGLES,
+    Columns,
+)
 from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import IN
 from safescreen.kernels.vectors import add_multiple, dot, total
@@ -54,15 +67,27 @@ def correlate(
         j = features[i]
         if columns.slot[j] >= 0:
             c[j] = dot_column(columns, j, alpha)
-        elif columns.memory.size > 0:
+        elif columns.ends.size == 0:
             in_place += 1
         else:
-            value = 0.0
-            for entry in range(columns.starts[j], columns.ends[j]):
-                value += columns.values[entry] * alpha[columns.rows[entry]]
+            value = dot_compressed(columns, j, alpha)
             c[j] = (value - columns.means[j] * alpha_total) / columns.scales[j]
     if in_place > 0:
         correlate_in_place(columns, features[:count], alpha, c, progress)
+
+
+@inlined
+def dot_compressed(columns: Columns, j: int, alpha: FloatArray) -> float:
+    """Inner product with a raw compressed column, whose values are in double or in single precision."""
+    value = 0.0
+    if columns.memory.size == 0:
+        for entry in range(columns.starts[j], columns.ends[j]):
+            value += columns.values[entry] * alpha[columns.rows[entry]]
+    else:
+        singles = columns.memory.view(np.float32)
+        for entry in range(columns.starts[j], columns.ends[j]):
+            value += np.float64(singles[entry]) * alpha[columns.rows[entry]]
+    return value
 
 
 @compiled
@@ -70,7 +95,7 @@ def correlate_in_place(
     columns: Columns, features: IndexArray, alpha: FloatArray, c: FloatArray, progress: Record
 ) -> None:
     """The same for those of the features that have no dense copy, in the order in which the matrix lies in memory."""
-    if columns.layout[ROW_STEP] > columns.layout[COLUMN_STEP]:
+    if abs(columns.layout[ROW_STEP]) > abs(columns.layout[COLUMN_STEP]):
         correlate_by_rows(columns, features, alpha, c, progress)
         return
     for j in features:
@@ -92,7 +117,7 @@ def correlate_by_rows(
     for i in range(alpha.size):
         if progress.halted:
             return
-        copy_entries(columns.memory, layout[TYPE], i * layout[ROW_STEP], layout[COLUMN_STEP], line)
+        copy_entries(columns.memory, layout, i * layout[ROW_STEP], layout[COLUMN_STEP], line)
         for j in features:
             if columns.slot[j] < 0:
                 c[j] += alpha[i] * (line[columns.starts[j]] - columns.means[j])
@@ -107,26 +132,24 @@ def dot_in_place(columns: Columns, j: int, alpha: FloatArray) -> float:
     start, step, value = columns.starts[j] * layout[COLUMN_STEP], layout[ROW_STEP], 0.0
     for first in range(0, alpha.size, line.size):
         count = min(line.size, alpha.size - first)
-        copy_entries(columns.memory, layout[TYPE], start + first * step, step, line[:count])
+        copy_entries(columns.memory, layout, start + first * step, step, line[:count])
         for i in range(count):
             value += alpha[first + i] * (line[i] - columns.means[j])
     return value
 
 
 @compiled
-def copy_entries(memory: npt.NDArray[np.uint8], code: int, start: int, step: int, target: FloatArray) -> None:
-    """Fill ``target`` with entries of a matrix of one of the `safescreen.design.columns.ENTRY_TYPES`."""
-    if code == 0:
-        copy_steps(memory.view(np.float64), start, step, target)
-    elif code == 1:
-        copy_steps(memory.view(np.float32), start, step, target)
-    elif code == 2:
-        copy_steps(memory.view(np.int64), start, step, target)
+def copy_entries(
+    memory: npt.NDArray[np.uint8], layout: IndexArray, distance: int, step: int, target: FloatArray
+) -> None:
+    """Fill ``target`` with entries of a matrix that are ``step`` bytes apart, the first so far from its first one."""
+    start = layout[ORIGIN] + distance
+    if layout[KIND] == DOUBLES:
+        copy_steps(memory.view(np.float64), start // 8, step // 8, target)
+    elif layout[KIND] == SINGLES:
+        copy_steps(memory.view(np.float32), start // 4, step // 4, target)
     else:
-        wrap = 128.0 if code == 3 else 256.0  # from where on a byte stands for a negative number
-        copy_steps(memory, start, step, target)
-        for i in range(target.size):
-            target[i] -= 256.0 if target[i] >= wrap else 0.0
+        put_together(memory, layout, start, step, target)
 
 
 @inlined
@@ -134,6 +157,33 @@ def copy_steps(entries: AnyArray, start: int, step: int, target: FloatArray) -> 
     """Every ``step``-th entry from ``start`` on."""
     for i in range(target.size):
         target[i] = entries[start + i * step]
+
+
+@inlined
+def put_together(memory: npt.NDArray[np.uint8], layout: IndexArray, start: int, step: int, target: FloatArray) -> None:
+    """The numbers that bytes stand for, of any size and order, wherever they lie: their bits first, the highest on top.
+
+    A float in fewer bytes has fewer digits and a smaller exponent. Once its parts are where a double has them, only
+    the offset of the exponent differs, which is a product with a power of two: exact, for the smallest ones as well.
+    """
+    kind, size, bits_of, integers = layout[KIND], layout[ITEM_BYTES], target.view(np.uint64), target.view(np.int64)
+    unused = 8 * (8 - size)
+    highest, down = (0, 1) if layout[BIG_ENDIAN] else (size - 1, -1)
+    shift, factor, sign = np.uint64(0), 1.0, np.uint64(1 << 63)
+    if size < 8:
+        shift, factor = (np.uint64(3), 2.0**896) if size == 4 else (np.uint64(6), 2.0**1008)
+    for i in range(target.size):
+        place, bits = start + i * step + highest, np.uint64(0)
+        for byte in range(size):
+            bits = (bits << np.uint64(8)) | np.uint64(memory[place + byte * down])
+        bits_of[i] = bits << np.uint64(unused)
+        if kind == FLOATS:
+            bits_of[i] = (bits_of[i] & sign) | ((bits_of[i] & ~sign) >> shift)
+            target[i] *= factor
+        elif kind == SIGNED:
+            target[i] = integers[i] >> unused
+        else:
+            target[i] = bits
 
 
 @inlined
@@ -152,20 +202,33 @@ def make_dense(columns: Columns, j: int, spared: int) -> bool:
     if slot + spared >= columns.dense.shape[0]:
         return False
     column = columns.dense[slot]
-    if columns.memory.size > 0:
+    if columns.ends.size == 0:
         layout = columns.layout
         start = columns.starts[j] * layout[COLUMN_STEP]
-        copy_entries(columns.memory, layout[TYPE], start, layout[ROW_STEP], column)
+        copy_entries(columns.memory, layout, start, layout[ROW_STEP], column)
         for i in range(column.size):
             column[i] = (column[i] - columns.means[j]) / columns.scales[j]
     else:
         for i in range(column.size):
-            column[i] = (0.0 - columns.means[j]) / columns.scales[j]
-        for entry in range(columns.starts[j], columns.ends[j]):
-            column[columns.rows[entry]] = (columns.values[entry] - columns.means[j]) / columns.scales[j]
+            column[i] = 0.0
+        scatter(columns, j, column)
+        for i in range(column.size):
+            column[i] = (column[i] - columns.means[j]) / columns.scales[j]
     columns.slot[j] = slot
     columns.in_use[0] = slot + 1
     return True
+
+
+@inlined
+def scatter(columns: Columns, j: int, column: FloatArray) -> None:
+    """Put the entries of a raw compressed column where they belong."""
+    if columns.memory.size == 0:
+        for entry in range(columns.starts[j], columns.ends[j]):
+            column[columns.rows[entry]] = columns.values[entry]
+    else:
+        singles = columns.memory.view(np.float32)
+        for entry in range(columns.starts[j], columns.ends[j]):
+            column[columns.rows[entry]] = singles[entry]
 
 
 @compiled

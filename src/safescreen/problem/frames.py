@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from safescreen.design.elsewhere import refuse_columns
+
 Names = npt.NDArray[np.object_]
 
 
@@ -27,7 +29,7 @@ def frame_to_matrix(X: Any) -> tuple[Any, Names]:
 
 def _pandas_values(X: Any) -> Any:
     dtypes = list(X.dtypes)
-    _refuse([str(name) for name in X.columns], dtypes, [_pandas_kind(dtype) in "biuf" for dtype in dtypes])
+    refuse_columns([str(name) for name in X.columns], dtypes, [_pandas_kind(dtype) in "biuf" for dtype in dtypes])
     if dtypes and all(getattr(dtype, "fill_value", None) == 0 for dtype in dtypes):
         return X.sparse.to_coo()
     if all(isinstance(dtype, np.dtype) for dtype in dtypes):
@@ -43,7 +45,7 @@ def _pandas_kind(dtype: Any) -> str:
 def _polars_values(X: Any) -> npt.NDArray[Any]:
     dtypes = list(X.dtypes)
     numeric = [dtype.is_numeric() or str(dtype) == "Boolean" for dtype in dtypes]
-    _refuse(list(X.columns), dtypes, numeric)
+    refuse_columns(list(X.columns), dtypes, numeric)
     if len(set(dtypes)) == 1 and dtypes[0].is_float():
         return np.asarray(X.to_numpy())
     columns = [_polars_column(column) for column in X.iter_columns()]
@@ -57,14 +59,3 @@ def _polars_column(column: Any) -> npt.NDArray[Any]:
     """One column; nulls need a float type to become NaN, and decimals have no NumPy type of their own."""
     needs_float = column.null_count() > 0 or column.dtype.is_decimal()
     return np.asarray((column.cast(float) if needs_float else column).to_numpy())
-
-
-def _refuse(names: list[str], dtypes: list[Any], numeric: list[bool]) -> None:
-    """Name the columns that hold no numbers, at most five of them."""
-    wrong = [f"{name!r} ({dtype})" for name, dtype, ok in zip(names, dtypes, numeric, strict=True) if not ok]
-    if wrong:
-        more = ", ..." if len(wrong) > 5 else ""
-        raise TypeError(
-            f"X has {len(wrong)} non-numeric column(s), {', '.join(wrong[:5])}{more}, but only boolean, "
-            "integer and real floating-point columns are allowed."
-        )

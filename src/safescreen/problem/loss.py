@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from safescreen.arrays import FloatArray
+from safescreen.exact_sums import exact_sum
 from safescreen.rounding import UNIT
 
 
@@ -57,7 +58,7 @@ class Logistic:
         """
         losses = np.logaddexp(0.0, error - y * predictor)
         terms = w * np.where(w > 0.0, losses, 0.0)
-        return math.fsum(terms.tolist()) * (1.0 + 24.0 * UNIT) + y.size * 1e-300
+        return exact_sum(terms) * (1.0 + 24.0 * UNIT) + y.size * 1e-300
 
     def dual_point(self, margin: FloatArray) -> FloatArray:
         """``1 / (1 + exp(y t))`` without overflow."""
@@ -73,13 +74,13 @@ class Logistic:
         drift = 4.0 * UNIT + 2.0 * imbalance
         errors = 16.0 * UNIT * terms + 64.0 * UNIT * (p >= 0.5) + drift * (slope + p * p)
         weighted = w * (terms - errors)
-        return math.fsum(weighted.tolist()) - 4.0 * UNIT * float(np.abs(weighted).sum()) * (1.0 + 1e-9)
+        return exact_sum(weighted) - 4.0 * UNIT * float(np.abs(weighted).sum()) * (1.0 + 1e-9)
 
     def balanced(self, y: FloatArray, w: FloatArray, p: FloatArray) -> FloatArray:
         """Scale the heavier class down until both weigh the same: ``p`` stays in [0, 1]."""
         mass = w * p
         upper = y > 0.0
-        positive, negative = math.fsum(mass[upper].tolist()), math.fsum(mass[~upper].tolist())
+        positive, negative = exact_sum(mass[upper]), exact_sum(mass[~upper])
         if positive > negative:
             return np.where(upper, p * (negative / positive), p)
         if negative > positive:

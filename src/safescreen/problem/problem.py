@@ -25,9 +25,9 @@ from safescreen.problem.labels import Classes, is_against_rest, shown
 from safescreen.problem.loss import LOGISTIC, Loss
 from safescreen.problem.terms import Features, Terms
 from safescreen.problem.validation import (
+    check_and_sum,
     check_finite,
     check_labels,
-    check_matrix,
     check_names,
     check_numbers,
     check_weights,
@@ -40,9 +40,12 @@ class Problem:
 
     Parameters
     ----------
-    X : array-like, SciPy sparse matrix, or pandas or polars frame, of shape (n_samples, n_features)
+    X : array-like, SciPy sparse matrix, frame, data on disk, device array or dask array, (n_samples, n_features)
         Any real dtype and memory order. Arrays are referenced, not copied, and must not be changed while the
-        problem is in use; sparse matrices are never densified. The column names of a frame are kept.
+        problem is in use; sparse matrices are never densified. The column names of a pandas or polars frame are kept.
+        Data on disk may be larger than memory: a ``numpy.memmap``, a Zarr array, or a Parquet file, dataset or table
+        of Arrow, read in blocks whenever something is asked. Only then is it seen whether all their entries are finite.
+        A CuPy array or a tensor of torch is read on its device, a ``dask.array`` where its chunks are.
     y : array-like of shape (n_samples,)
         Two labels of any kind, or more if `positive_class` says which of them is to be told from the rest.
     mu : float, optional
@@ -165,14 +168,14 @@ class Problem:
             include=include,
             exclude=exclude,
         )
-        matrix, names = check_matrix(X)
+        matrix, names, sums = check_and_sum(X)
         n_samples, n_features = matrix.shape
         names = names if feature_names is None else check_names(feature_names, n_features)
         weights = check_weights(sample_weight, n_samples)
         labels, classes = check_labels(y, weights, positive_class)
         terms = stated.for_data(n_features, names)
         vars(self).update(
-            design=make_design(matrix, weights, terms.standardize),
+            design=make_design(matrix, weights, terms.standardize, sums),
             y=labels,
             weights=weights,
             classes=classes.pair,
@@ -248,9 +251,13 @@ class Problem:
     @cached_property
     def fingerprint(self) -> dict[str, str]:
         """SHA-256 of matrix, labels and weights: what a proof knows its data by."""
+        return {"matrix": self.design.fingerprint, **self.fingerprint_of_samples}
+
+    @cached_property
+    def fingerprint_of_samples(self) -> dict[str, str]:
+        """Those of labels and weights, which take no time."""
         parts: dict[str, npt.NDArray[Any]] = {"labels": self.y.astype(np.int8), "weights": self.weights}
-        prints = {name: hashlib.sha256(part.data).hexdigest() for name, part in parts.items()}
-        return {"matrix": self.design.fingerprint, **prints}
+        return {name: hashlib.sha256(part.data).hexdigest() for name, part in parts.items()}
 
     def with_parameters(self, *, mu: float | None = None, k: int | None = None, gamma: float | None = None) -> Problem:
         """The same data with another price, budget or ridge.
@@ -374,7 +381,7 @@ class Problem:
         """
         coef = check_numbers("coef", coef, self.n_features)
         intercept = check_finite("intercept", intercept)
-        support = np.flatnonzero(coef)
+        support = np.flatnonzero(coef != 0.0)
         x = coef[support] * self.design.scales[support] if support.size else coef[support]
         predictor, error = self._centred_predictor(support, coef[support], x, intercept)
         loss = self.loss.value_above(self.y, self.weights, predictor, error)
@@ -385,8 +392,10 @@ class Problem:
 
     def to_data_units(self, x: npt.ArrayLike, b: float = 0.0) -> tuple[FloatArray, float]:
         """Translate a model of the (standardised) matrix into coefficients and intercept for the raw data."""
-        coef = np.asarray(x, dtype=np.float64) / self.design.scales
-        support = np.flatnonzero(coef)
+        x = np.asarray(x, dtype=np.float64)
+        support = np.flatnonzero(x != 0.0)
+        coef = np.zeros(x.size)
+        coef[support] = x[support] / self.design.scales[support]
         offsets = self.design.means[support] * coef[support]
         return coef, math.fsum((float(b), *(-offsets).tolist()))
 

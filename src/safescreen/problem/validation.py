@@ -18,16 +18,27 @@ import numpy.typing as npt
 from scipy import sparse
 
 from safescreen.arrays import FloatArray, IndexArray
+from safescreen.design.elsewhere import (
+    DISK,
+    LARGEST_VALUE,
+    check_known_shape,
+    entry_type,
+    is_arrow,
+    is_loaded,
+    on_host,
+    place_of,
+)
 from safescreen.design.memory import CHUNK_ENTRIES
+from safescreen.design.reading import ColumnSums, column_sums, is_large
+from safescreen.design.sources import Source, open_source
+from safescreen.design.threads import threads_at_hand
+from safescreen.exact_sums import exact_sum
 from safescreen.problem.frames import Names, frame_to_matrix, is_frame
 from safescreen.problem.labels import Classes, has_label, two_classes
 from safescreen.sparsity import check_parts
 from safescreen.text import brief, suggestion
 
 Error = TypeVar("Error", bound=Exception)
-
-LARGEST_VALUE = 1e150
-"""Entries beyond this would overflow when squared."""
 
 
 def about(argument: str, error: Error) -> Error:
@@ -119,8 +130,26 @@ def check_flag(name: str, value: Any) -> bool:
 
 
 def check_matrix(X: Any) -> tuple[Any, Names | None]:
-    """The matrix as a real dense array or SciPy sparse matrix with finite entries, and its column names."""
+    """The matrix as a real dense array or SciPy sparse matrix with finite entries, and its column names.
+
+    One that is held elsewhere is passed on as it is: its design looks at the entries.
+    """
+    matrix, names, _ = check_and_sum(X)
+    return matrix, names
+
+
+def check_and_sum(X: Any) -> tuple[Any, Names | None, ColumnSums | None]:
+    """The same, and sums over the columns where a large array had to be read for the check: once is enough."""
     names: Names | None = None
+    if place_of(X) == DISK:
+        X, names = _from_disk(X)
+        if isinstance(X, Source) or place_of(X) == DISK:
+            return X, names, None
+    elif place_of(X) is not None:
+        check_known_shape(X)
+        _check_dtype(entry_type(X))
+        _check_shape(tuple(X.shape))
+        return X, names, None
     if is_frame(X):
         X, names = frame_to_matrix(X)
     check_sparse(X)
@@ -129,8 +158,30 @@ def check_matrix(X: Any) -> tuple[Any, Names | None]:
     _check_shape(matrix.shape)
     if matrix.dtype.itemsize > 8:  # longdouble, or a platform's own extended type
         matrix = matrix.astype(np.float64)
+    if not sparse.issparse(matrix) and is_large(matrix):
+        sums = column_sums(matrix, threads_at_hand())
+        if not _are_tame(sums):
+            _check_finite(matrix)
+        return matrix, names, sums
     _check_finite(_stored_values(matrix))
-    return matrix, names
+    return matrix, names, None
+
+
+def _are_tame(sums: ColumnSums) -> bool:
+    """Whether all entries behind these sums are finite, and none is too large."""
+    return bool(np.isfinite(sums.squares).all() and np.abs(sums.shift).max() <= LARGEST_VALUE)
+
+
+def _from_disk(X: Any) -> tuple[Any, Names | None]:
+    """A matrix on disk as it can be read, or as an array if it is small, and its column names."""
+    if not is_arrow(X):
+        _check_dtype(entry_type(X))
+        _check_shape(tuple(X.shape))
+    source = open_source(X)
+    _check_shape(source.shape)
+    if is_loaded(source.nbytes):
+        return source.whole(), source.feature_names
+    return X if isinstance(X, np.ndarray) else source, source.feature_names
 
 
 def check_sparse(X: Any) -> None:
@@ -224,7 +275,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> FloatArray:
         return np.full(n_samples, 1.0 / n_samples)
     _check_unmasked("sample_weight", sample_weight)
     try:
-        weights = np.asarray(sample_weight)
+        weights = np.asarray(on_host(sample_weight))
         if weights.dtype.kind not in "biufO" or any(isinstance(weight, str | bytes) for weight in _objects(weights)):
             raise TypeError(weights.dtype)  # NumPy would read text, durations and the real part of what is complex
         weights = weights.astype(np.float64, copy=False)
@@ -249,7 +300,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> FloatArray:
             ValueError("sample_weight is zero for all samples, but at least one weight must be positive."),
         )
     weights = weights / largest  # first, so that no sum overflows or vanishes
-    return np.asarray(weights / math.fsum(weights.tolist()))
+    return np.asarray(weights / exact_sum(weights))
 
 
 def _check_vector(name: str, values: npt.NDArray[Any], n_samples: int) -> npt.NDArray[Any]:
@@ -299,7 +350,7 @@ def _label_array(y: Any) -> npt.NDArray[Any]:
     if isinstance(y, list | tuple) and any(isinstance(label, str) for label in y):
         y = np.array(y, dtype=object)  # else NumPy would turn numbers among strings into strings
     try:
-        labels = np.asarray(y)
+        labels = np.asarray(on_host(y))
     except ValueError as error:
         raise about("y", ValueError(f"y cannot be read as an array of labels ({error}).")) from None
     if labels.dtype.kind == "c":

@@ -2,7 +2,9 @@
 
 With ``z_j = |x_j| / M`` it is ridge plus ℓ1 with a box: ``‖x‖²/γ + (μ/M) ‖x‖₁``, ``|x_j| ≤ M``, and ``Σ|x_j| ≤ κ M``
 for a budget. An accelerated proximal gradient method is all it deserves; the budget's multiplier is found inside the
-proximal step.
+proximal step. Columns that do not fit into memory are taken in blocks of the strongest: any dual point bounds the whole
+problem after one pass over the matrix. A solution that uses more columns than fit is not reached; value and bound then
+lie apart.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from safescreen.problem import Problem
 from safescreen.problem.validation import check_positive
 from safescreen.relaxation.bounds import entropy_below
 from safescreen.rounding import UNIT
+from safescreen.tuning import LEAST_BLOCK
 
 LARGEST_DECOMPOSITION = 1 << 30
 """Entries times columns of a matrix that is decomposed: some seconds."""
@@ -24,9 +27,15 @@ LARGEST_DECOMPOSITION = 1 << 30
 POWER_STEPS = 50
 """Steps of the power method for larger ones; what they miss is below the five per cent that are added."""
 
+FIRST_BLOCK = 64
+"""Columns to begin with where not all of them fit; then twice as many each time."""
+
+MOST_BLOCKS = 50
+"""Blocks that are solved at most: where the solution is not sparse, none may be enough."""
+
 
 class _BigMTerms(NamedTuple):
-    """The relaxation over the columns that are not excluded."""
+    """The relaxation over the columns that are not excluded, or over some of them."""
 
     problem: Problem
     columns: IndexArray
@@ -54,13 +63,62 @@ def solve_big_m(problem: Problem, M: float, tolerance: float = 1e-9, rounds: int
     """Solve the big-M relaxation to a relative duality gap of ``tolerance``, or as far as ``rounds`` steps lead."""
     M = check_positive("M", M)
     columns = np.flatnonzero(~problem.excluded)
-    terms = _BigMTerms(problem, columns, problem.design.columns(columns), problem.included[columns], M)
-    x, b, value, lower, p = _accelerated(terms, tolerance, rounds)
+    most = max(2 * problem.design.columns_at_a_time // 3, problem.include.size + LEAST_BLOCK)  # weighted, and so twice
+    if columns.size <= most:
+        x, b, value, lower, p = _accelerated(_restricted(problem, columns, M), tolerance, rounds)
+    else:
+        x, b, value, lower, p = _in_blocks(problem, columns, M, most, (tolerance, rounds))
     full = np.zeros(problem.n_features)
     full[columns] = x
     z = np.minimum(np.abs(full) / M, 1.0)
     z[problem.included] = 1.0
     return BigM(float(value), float(lower), full, float(b), z, p)
+
+
+def _restricted(problem: Problem, columns: IndexArray, M: float) -> _BigMTerms:
+    return _BigMTerms(problem, columns, problem.design.columns(columns), problem.included[columns], M)
+
+
+def _in_blocks(
+    problem: Problem, columns: IndexArray, M: float, most: int, effort: tuple[float, int]
+) -> tuple[FloatArray, float, float, float, FloatArray]:
+    """The best point over growing blocks of strong columns, and the best bound over all columns.
+
+    Whatever is outside of a block is zero, so that the points are feasible. A block that is full gives its place to
+    columns that would be better than those that are not used.
+    """
+    fixed = problem.included[columns]
+    whole = _BigMTerms(problem, columns, np.empty((problem.n_samples, 0)), fixed, M)
+    best_x, best_b, best_value = np.zeros(columns.size), 0.0, math.inf
+    null_dual = problem.loss.null_dual(problem.y, problem.weights, problem.fit_intercept)
+    lower, dual, correlation = _dual_of_all(whole, null_dual, best_x)
+    used, size = fixed, int(np.count_nonzero(fixed)) + FIRST_BLOCK
+    for _ in range(MOST_BLOCKS):
+        order = np.argsort(-np.where(used, np.inf, correlation), kind="stable")
+        block = np.sort(order[: min(size, most)])
+        x = np.zeros(columns.size)
+        x[block], b, value, _, p = _accelerated(_restricted(problem, columns[block], M), *effort)
+        if value < best_value:
+            best_x, best_b, best_value = x, b, value
+        bound, p, correlation = _dual_of_all(whole, p, x)
+        if bound > lower:
+            lower, dual = bound, p
+        used, size = fixed | (x != 0.0), 2 * block.size
+        missing = correlation > problem.mu / M
+        missing[block] = False
+        reached = best_value - lower <= effort[0] * abs(best_value)
+        if reached or not missing.any() or np.count_nonzero(used) >= most:
+            break
+    return best_x, best_b, best_value, lower, dual
+
+
+def _dual_of_all(whole: _BigMTerms, p: FloatArray, x: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    """Safe bound for all columns, by one pass over the matrix; with the correlations, rounded up."""
+    design = whole.problem.design
+    p, alpha, scale = _feasible(whole.problem, p)
+    error = np.maximum(design.error, design.block_error)
+    correlation = (np.abs(design.correlations(alpha)) + scale * error)[whole.columns]
+    return _bound(whole, p, x, correlation), p, correlation
 
 
 def _accelerated(
@@ -154,12 +212,22 @@ def _primal(terms: _BigMTerms, x: FloatArray, b: float) -> tuple[float, FloatArr
 
 
 def _dual(terms: _BigMTerms, p: FloatArray, x: FloatArray) -> tuple[float, FloatArray]:
-    """Safe bound: any ``p`` in [0, 1] and any multiplier of the budget give one."""
-    problem, M = terms.problem, terms.M
+    """Safe bound for the columns of the block."""
+    p, alpha, scale = _feasible(terms.problem, p)
+    correlation = np.abs(terms.block.T @ alpha) + scale * terms.problem.design.block_error[terms.columns]
+    return _bound(terms, p, x, correlation), p
+
+
+def _feasible(problem: Problem, p: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """A dual point, balanced if need be, as ``p`` and ``α``; and what to multiply errors of correlations with."""
     p = problem.loss.balanced(problem.y, problem.weights, p) if problem.fit_intercept else p
     alpha = problem.y * (problem.weights * p)
-    scale = float(np.linalg.norm(alpha)) * (4.0 if problem.fit_intercept else 1.0) * (1.0 + 1e-9)
-    correlation = np.abs(terms.block.T @ alpha) + scale * problem.design.block_error[terms.columns]
+    return p, alpha, float(np.linalg.norm(alpha)) * (4.0 if problem.fit_intercept else 1.0) * (1.0 + 1e-9)
+
+
+def _bound(terms: _BigMTerms, p: FloatArray, x: FloatArray, correlation: FloatArray) -> float:
+    """Safe bound: any ``p`` in [0, 1] and any multiplier of the budget give one."""
+    problem, M = terms.problem, terms.M
     free = ~terms.fixed
 
     def conjugate(multiplier: float) -> float:
@@ -177,4 +245,4 @@ def _dual(terms: _BigMTerms, p: FloatArray, x: FloatArray) -> tuple[float, Float
     loss = min(conjugate(multiplier) for multiplier in candidates)
     price = problem.mu * np.count_nonzero(terms.fixed)
     value = entropy_below(problem, p) + price - loss
-    return value - 8.0 * UNIT * (1.0 + abs(loss) + price), p
+    return float(value - 8.0 * UNIT * (1.0 + abs(loss) + price))

@@ -18,12 +18,21 @@ from safescreen.kernels import GRAM, IN, Start, Target
 from safescreen.kernels.node import make_node
 from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.problem import Problem
-from safescreen.relaxation.bounds import Bound, Fixings, bound_at, bound_without_matrix, sharp_bound_at
+from safescreen.relaxation.bounds import (
+    Bound,
+    Fixings,
+    bound_at,
+    bound_without_matrix,
+    largest,
+    sharp_bound_at,
+    shorter_bound_at,
+)
 from safescreen.relaxation.restriction import restricted
 from safescreen.tuning import (
     FIRST_BLOCK,
     FIRST_SHARE,
     LEAST_BLOCK,
+    LEAST_ROOT_BYTES,
     MISSING_SHARE,
     PRICE_STEP,
     ROOT_RETRIES,
@@ -66,12 +75,15 @@ class _RootSolve:
         self.problem = problem
         self.tolerance = tolerance
         self.fixings = Fixings.given(problem)
-        strength = np.where(self.fixings.free, np.abs(_first_correlations(problem)), 0.0)
+        strength = _first_correlations(problem)
+        np.abs(strength, out=strength)
+        strength[~self.fixings.free] = 0.0
         kappa = problem.k - problem.include.size
         self.level, self.prices = _start(problem, strength, kappa)
         promising = np.flatnonzero(strength > FIRST_SHARE * 2.0 * self.level / problem.gamma)
-        self.most = max(problem.design.columns_at_a_time, problem.include.size + LEAST_BLOCK)
-        columns = _strongest(promising, strength, min(max(FIRST_BLOCK, min(2 * kappa, 256)), self.most))
+        self.most = _columns_that_fit(problem)
+        most = min(max(FIRST_BLOCK, min(2 * kappa, 256)), self.most)
+        columns = _strongest(promising, strength[promising], most)
         self.complete = columns.size == promising.size
         self._first_columns = _joined(columns, problem.include)
         self.x, self.b, self.value = np.zeros(problem.n_features), 0.0, np.inf
@@ -130,7 +142,7 @@ class _RootSolve:
         """Solve over the block, and bound the whole problem: one pass over the matrix."""
         self.value, alpha, self.b, self.level = self.block.solve(price, self.x, (self.b, self.level), accuracy)
         with grace(0.7):  # a point that was reached is worth a pass
-            trial = bound_at(self.problem, self.fixings, _dual_of(self.problem, alpha))
+            trial = bound_at(self.problem, self.fixings, dual_of(self.problem, alpha))
         self.bound = trial if self.bound is None or trial.value > self.bound.value else self.bound
         look_up()
         return trial
@@ -140,21 +152,31 @@ class _RootSolve:
         return self.bound
 
     def _enlarge(self, trial: Bound) -> bool:
-        """Take in the columns that this bound shows to be missing; whether there are any."""
-        missing = _missing(self.problem, self.fixings, self.block.columns, trial, self.level)
+        """Take in the columns that this bound shows to be missing; whether there are any, and room for some."""
+        missing = missing_columns(self.problem, self.fixings, self.block.columns, trial, self.level)
         if missing.size == 0:
             return False
         columns = _joined(self.block.columns, missing)
         if columns.size > self.most:
-            columns = self._fitting(missing, np.abs(trial.correlation))
+            kept = self._kept()
+            if kept.size >= self.most:  # a bound without the others: weaker, and as safe
+                self.bound = max(self._best_bound(), shorter_bound_at(self.problem, self.fixings, trial), key=_value)
+                return False
+            columns = _joined(kept, _strongest(missing, np.abs(trial.correlation[missing]), self.most - kept.size))
         del self.block  # two of them need not lie side by side
         self.block = _Block(self.problem, self.fixings, columns)
         return True
 
-    def _fitting(self, missing: IndexArray, strength: FloatArray) -> IndexArray:
-        """As many missing columns as fit into memory beside those that matter; columns that do not are given up."""
-        kept = self.block.columns[(self.x != 0.0)[self.block.columns] | self.fixings.included[self.block.columns]]
-        return _joined(kept, _strongest(missing, strength, max(self.most - kept.size, LEAST_BLOCK)))
+    def _kept(self) -> IndexArray:
+        """The columns of the block that matter where not all fit; the others make way."""
+        columns = self.block.columns
+        return np.asarray(columns[(self.x[columns] != 0.0) | self.fixings.included[columns]])
+
+
+def _columns_that_fit(problem: Problem) -> int:
+    """Columns a block may have: as memory allows, but never so few that nothing could be done."""
+    few = LEAST_ROOT_BYTES // (16 * problem.n_samples)
+    return max(problem.design.columns_at_a_time, few, problem.include.size + LEAST_BLOCK)
 
 
 def _value(bound: Bound) -> float:
@@ -171,17 +193,23 @@ def _start(problem: Problem, strength: FloatArray, kappa: int) -> tuple[float, l
     """A first level, and the prices to solve for one after the other."""
     lowest = float(np.sqrt(problem.gamma * problem.mu))
     crowd = min(max(2 * kappa, 64), 256, strength.size)
-    ordered = np.sort(strength)[::-1]
     level = lowest
     if 0 < kappa < strength.size:
-        level = max(level, 0.5 * problem.gamma * float(ordered[kappa]))
+        level = max(level, 0.5 * problem.gamma * _nth_strongest(strength, kappa))
     prices = [problem.mu]
-    crowded = 0.25 * problem.gamma * float(ordered[crowd - 1]) ** 2
-    while prices[0] < 0.1 * crowded and kappa >= crowd and len(prices) < 40:
+    if kappa < crowd:
+        return level, prices
+    crowded = 0.25 * problem.gamma * _nth_strongest(strength, crowd - 1) ** 2
+    while prices[0] < 0.1 * crowded and len(prices) < 40:
         prices.insert(0, max(prices[0] * PRICE_STEP, 1e-6 * crowded))
     if len(prices) > 1:
         level = float(np.sqrt(problem.gamma * prices[0]))
     return level, prices
+
+
+def _nth_strongest(strength: FloatArray, n: int) -> float:
+    """The strength that ``n`` others reach."""
+    return float(largest(strength, n + 1).min())
 
 
 class _Block:
@@ -212,20 +240,24 @@ class _Block:
         return relaxed.primal, node.best_alpha, relaxed.intercept, relaxed.level
 
 
-def _dual_of(problem: Problem, alpha: FloatArray) -> FloatArray:
+def dual_of(problem: Problem, alpha: FloatArray) -> FloatArray:
     """The dual point ``p`` behind ``α = w y p``; rows of weight zero do not matter."""
     mass = problem.weights
     return np.divide(problem.y * alpha, mass, out=np.zeros_like(alpha), where=mass > 0.0)
 
 
-def _missing(problem: Problem, fixings: Fixings, block: IndexArray, bound: Bound, level: float) -> IndexArray:
+def missing_columns(problem: Problem, fixings: Fixings, block: IndexArray, bound: Bound, level: float) -> IndexArray:
     """Columns that matter at this level and are not in the block."""
-    strength = np.where(fixings.free, np.abs(bound.correlation), 0.0)
-    strength[block] = 0.0
     needed = 2.0 * level / problem.gamma
+    near = MISSING_SHARE * needed
+    columns = np.flatnonzero((bound.correlation > near) | (bound.correlation < -near))
+    outside = fixings.free
+    outside[block] = False
+    columns = columns[outside[columns]]
+    strength = np.abs(bound.correlation[columns])
     if not (strength > needed * (1.0 + 1e-12)).any():
         return _NO_COLUMNS
-    return _strongest(np.flatnonzero(strength > MISSING_SHARE * needed), strength, max(FIRST_BLOCK, block.size))
+    return _strongest(columns, strength, max(FIRST_BLOCK, block.size))
 
 
 def _joined(columns: IndexArray, others: IndexArray) -> IndexArray:
@@ -234,7 +266,7 @@ def _joined(columns: IndexArray, others: IndexArray) -> IndexArray:
 
 
 def _strongest(columns: IndexArray, strength: FloatArray, most: int) -> IndexArray:
-    """The ``most`` columns with the strongest strength."""
+    """The ``most`` of these columns with the largest strength."""
     if columns.size <= most:
         return columns
-    return columns[np.argpartition(-strength[columns], most)[:most]]
+    return columns[np.argpartition(-strength, most)[:most]]

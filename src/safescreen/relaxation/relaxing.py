@@ -68,8 +68,9 @@ def relax(
         Bound on the (standardised) coefficients for ``"big-m"``, whose results hold for models within it only; not
         used otherwise.
     memory_limit : float, optional
-        Gigabytes of memory to work with beside the data; by default one, and a quarter of the size of the data.
-        ``"big-m"`` holds all columns whatever it is.
+        Gigabytes of memory to work with beside the data; by default one, and a quarter of the size of the data. With
+        less, fewer columns are held at a time: it takes longer, and the bound is as safe. With ``"big-m"``, whose
+        solution may use more columns than that, value and bound may then lie apart.
 
     Returns
     -------
@@ -83,13 +84,13 @@ def relax(
     if formulation == "perspective":
         kernels.warm_up()
     start = perf_counter()
-    if formulation == "perspective":
-        with within(limit):
+    with within(limit):
+        if formulation == "perspective":
             root = solve_root(problem)
-        value, bound, x, b, dual = root.value, root.bound.value, root.x, root.b, root.bound.dual
-        z = _fractional_choice(problem, x)
-    else:
-        value, bound, x, b, z, dual = solve_big_m(problem, M)
+            value, bound, x, b, dual = root.value, root.bound.value, root.x, root.b, root.bound.dual
+            z = _fractional_choice(problem, x)
+        else:
+            value, bound, x, b, z, dual = solve_big_m(problem, M)
     bound = max(trivial_bound(problem), bound)
     coef, intercept = problem.to_data_units(x, b)
     return Relaxation(bound, max(value, bound), coef, intercept, z, dual, perf_counter() - start)

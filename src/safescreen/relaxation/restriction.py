@@ -10,15 +10,16 @@ from safescreen.problem import Problem
 
 def restricted(problem: Problem, indices: IndexArray) -> Subproblem:
     """These columns, all held dense: for short work on few of them."""
-    return _subproblem(problem, problem.design.dense_columns(indices))
+    return restricted_to(problem, problem.design.dense_columns(indices))
 
 
 def restricted_for_search(problem: Problem, indices: IndexArray, urgency: IndexArray, slots: int) -> Subproblem:
     """These columns, held as suits a long search with so many dense ones; urgent ones are dense from the start."""
-    return _subproblem(problem, problem.design.search_columns(indices, urgency, slots))
+    return restricted_to(problem, problem.design.search_columns(indices, urgency, slots))
 
 
-def _subproblem(problem: Problem, columns: Columns) -> Subproblem:
+def restricted_to(problem: Problem, columns: Columns) -> Subproblem:
+    """Columns that are at hand."""
     return Subproblem(
         columns=columns,
         y=problem.y,

@@ -9,7 +9,7 @@ import numpy as np
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.problem import Problem
 from safescreen.relaxation import Bound, Fixings, trivial_bound
-from safescreen.screening.rule import decide, flipped
+from safescreen.screening.rule import decided, flipped
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,15 @@ class Screening:
 def record_of(problem: Problem, bound: Bound, upper: float, seconds: float) -> Screening:
     """The public record of a screening with this bound."""
     given = Fixings.given(problem)
-    fixings = decide(bound, given, upper)
-    _, raised = flipped(bound, given)
+    chosen, raised = flipped(bound, given)
+    fixings = decided(chosen, raised, given, upper)
+    raised -= upper
+    raised[~given.free] = np.inf
     return Screening(
         excluded=np.flatnonzero(fixings.excluded),
         included=np.flatnonzero(fixings.included),
         undecided=np.flatnonzero(fixings.free),
-        margin=np.where(given.free, raised - upper, np.inf),
+        margin=raised,
         lower_bound=min(max(trivial_bound(problem), bound.value), upper),
         upper_bound=upper,
         seconds=seconds,
