@@ -162,6 +162,6 @@ def test_files_to_be_written():
 def test_commands_are_short_to_read():
     """Options are declared in groups: no command lists more than a few parameters by hand."""
     commands = [command.callback for command in cli.app.registered_commands if command.callback.__name__ != "reproduce"]
-    assert len(commands) == 9
+    assert len(commands) == 10
     for command in commands:
         assert len(inspect.signature(inspect.unwrap(command)).parameters) <= LONGEST_SIGNATURE

@@ -372,8 +372,8 @@ def test_a_feature_that_screening_decided_is_replaced(exploration):
 )
 def test_when_time_is_up(exploration, done, spent, stop, expected):
     cursor = exploration.cursor[0]
-    cursor.done, cursor.spent = done, spent
-    assert bool(kernel.is_time_up(cursor, stop, ORDERS._replace(node_limit=5, allowance=100))) == expected
+    cursor.done, cursor.spent, cursor.stop = done, spent, stop
+    assert bool(kernel.is_time_up(cursor, ORDERS._replace(node_limit=5, allowance=100))) == expected
 
 
 def test_a_round_begins_with_nothing_done(exploration):
@@ -609,7 +609,7 @@ def test_allowances_and_calls_from_others_pause():
     exploration, workspace = explorer_of(random_problem(7, m=60, n=14, k=5, gamma=1000.0), slots=1024)
     assert kernels.explore(exploration, workspace, ORDERS._replace(allowance=1)) == PAUSED
     assert exploration.tally[0].nodes == 1
-    exploration.shared["stop"] = 1
+    exploration.cursor["stop"] = 1
     assert kernels.explore(exploration, workspace, ORDERS) == PAUSED
     assert exploration.tally[0].nodes == 2
 

@@ -10,7 +10,16 @@ from kernel_cases import random_case, sparse_columns
 
 from safescreen.kernels import open_nodes as kernel
 from safescreen.kernels.node import make_node
-from safescreen.kernels.open_nodes import PER_NODE, count_waiting, enlarged, make_open_nodes, smallest_bound, split_off
+from safescreen.kernels.open_nodes import (
+    PER_NODE,
+    count_waiting,
+    enlarged,
+    joined,
+    make_open_nodes,
+    smallest_bound,
+    split_off,
+    taken_out,
+)
 from safescreen.kernels.subproblem import FREE, IN, OUT
 
 bounds = st.lists(st.integers(-3, 3).map(float) | st.floats(-1e9, 1e9), max_size=40)
@@ -244,3 +253,38 @@ def test_split_off_loses_nothing_and_shares_fairly(count, slots, idle_slots):
     assert given_away.counts[0].vacant >= 2
     assert [take(nodes) for _ in before[0::2]] == [node[0] for node in before[0::2]]
     assert [take(given_away) for _ in before[1::2]] == [node[0] for node in before[1::2]]
+
+
+@pytest.mark.parametrize(("every", "most"), [(2, 3), (3, None), (4, 2), (20, 9)])
+def test_split_off_gives_as_much_as_it_is_asked_for(every, most):
+    nodes = random_nodes(3, 17, 32)
+    before = contents(nodes)
+    given_away = split_off(nodes, make_open_nodes(4, 6, 3, 77), every, most)
+    assert contents(given_away) == before[1::every][:most]
+    assert sorted(contents(nodes) + contents(given_away)) == before
+    check_consistent(nodes)
+    check_consistent(given_away)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 17])
+def test_what_is_taken_out_can_be_joined_again(count):
+    nodes = random_nodes(4, count, 32)
+    before = contents(nodes)
+    package = taken_out(nodes, 4)
+    assert contents(package) == before[1::2][:4]
+    check_consistent(nodes)
+    check_consistent(package)
+    whole = joined(nodes, package)
+    assert contents(whole) == before
+    check_consistent(whole)
+    assert count_waiting(package) == 0
+
+
+@pytest.mark.parametrize("slots", [3, 4, 64])
+def test_joined_makes_room(slots):
+    nodes, others = random_nodes(5, 3, slots), random_nodes(6, 9, 16)
+    expected = sorted(contents(nodes) + contents(others))
+    whole = joined(nodes, others)
+    assert contents(whole) == expected
+    check_consistent(whole)
+    assert whole.counts[0].vacant >= 2

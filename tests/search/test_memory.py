@@ -8,6 +8,7 @@ from scipy import sparse
 
 import safescreen as ss
 from problems import data_of, plain
+from safescreen.design import sparse as sparse_design
 from safescreen.kernels.open_nodes import enlarged, make_open_nodes
 from safescreen.search import workers
 from safescreen.search.room import Extent, shared_out
@@ -111,15 +112,19 @@ FORMS = {
     "bool": lambda X: X > 0.3,
     "part of a larger one": lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, 1::3],
     "read-only": lambda X: np.frombuffer(X.tobytes()).reshape(X.shape),
-    "int16": lambda X: np.rint(4.0 * X).astype(np.int16),  # not read in place
+    "int16": lambda X: np.rint(4.0 * X).astype(np.int16),
+    "float16 backwards": lambda X: X.astype(np.float16)[::-1, ::-1],
+    "swapped bytes": lambda X: X.astype(X.dtype.newbyteorder()),
     "sparse": lambda X: sparse.csc_array(np.where(np.abs(X) > 0.8, X, 0.0)),
+    "sparse float32": lambda X: sparse.csc_array(np.where(np.abs(X) > 0.8, X, 0.0), dtype=np.float32),
 }
 
 
 def starved(monkeypatch, slots):
-    """Let every worker have only so many dense columns."""
+    """Let every worker have only so many dense columns, and no copy of sparse ones."""
     usual_room = workers.shared_out
     monkeypatch.setattr(workers, "shared_out", lambda *sizes: usual_room(*sizes)._replace(slots=slots))
+    monkeypatch.setattr(sparse_design, "allowed", lambda data_bytes: 0)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -145,8 +150,8 @@ def test_few_dense_columns_find_the_same(form, options, monkeypatch, tmp_path):
             monkeypatch.undo()
 
 
-@pytest.mark.parametrize("form", ["rows", "columns"])
-def test_columns_are_read_in_place(form, monkeypatch):
+@pytest.mark.parametrize("form", ["rows", "columns", "int16", "float16 backwards", "swapped bytes"])
+def test_columns_are_read_in_place(form):
     rng = np.random.default_rng(0)
     X = FORMS[form](rng.standard_normal((50, 30)))
     design = plain(X, np.where(X[:, 0] > 0.0, 1, -1), k=3, standardize=True).design
@@ -156,6 +161,18 @@ def test_columns_are_read_in_place(form, monkeypatch):
     assert columns.are_held.sum() == 5
     assert np.shares_memory(columns.memory, X)
     assert not design.search_columns(np.arange(2, 30), np.arange(28) + 1, 28).are_in_place
+
+
+@pytest.mark.parametrize("form", ["sparse", "sparse float32"])
+def test_large_sparse_columns_are_read_in_place(form, monkeypatch):
+    X = FORMS[form](np.random.default_rng(0).standard_normal((50, 30)))
+    design = plain(X, np.arange(50) % 2, k=3).design
+    monkeypatch.setattr(sparse_design, "allowed", lambda data_bytes: 0)
+    columns = design.search_columns(np.arange(2, 30), np.zeros(28, np.int64), 10)
+    assert np.shares_memory(columns.memory if form == "sparse float32" else columns.values, X.data)
+    assert np.shares_memory(columns.rows, X.indices)
+    assert not columns.are_in_place
+    assert not columns.are_all_dense
 
 
 def test_more_features_in_than_there_is_room_for(monkeypatch, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import sys
@@ -17,11 +18,12 @@ from typer.testing import CliRunner
 
 import safescreen as ss
 from problems import data_of, synthetic
-from safescreen import cli
+from safescreen import cli, expiry
 from safescreen.design.dense import DenseDesign
 from safescreen.expiry import look_up
-from safescreen.search import proof_writer
+from safescreen.search import claims, proof_writer
 from safescreen.search.proof_writer import ProofWriter
+from safescreen.verification import arithmetic
 
 
 def full_disk(*_: object) -> None:
@@ -104,31 +106,118 @@ def press(*_):
     signal.raise_signal(signal.SIGINT)
 
 
-@by_keyboard
-def test_ctrl_c_does_not_wait_for_the_hash(slow_hashing, tmp_path):
-    with pytest.warns(ss.ProofNotWrittenWarning, match="the matrix was not hashed yet when Ctrl-C was pressed"):
-        solution = ss.solve(fresh(), proof=tmp_path / "proof.npz", callback=press, rel_gap=0.0)
-    assert solution.status == "interrupted"
-    assert os.listdir(tmp_path) == []
+def hashing_ends():
+    """Whether nothing is hashed any more, soon."""
     deadline = monotonic() + 10.0
     while any(thread.name == "hashing" for thread in threading.enumerate()) and monotonic() < deadline:
         sleep(0.01)
-    assert not any(thread.name == "hashing" for thread in threading.enumerate())
+    return not any(thread.name == "hashing" for thread in threading.enumerate())
+
+
+def stated_fingerprint(path):
+    with np.load(path) as proof:
+        return json.loads(proof["header"].tobytes())["fingerprint"]
+
+
+def check_unidentified(path, problem):
+    """The proof has no fingerprint of its matrix, and holds."""
+    check = ss.verify(path, *data_of(problem))
+    assert check.valid
+    assert not check.identified
+    assert "no fingerprint of its matrix" in str(check)
+    assert stated_fingerprint(path) == {"matrix": None, **problem.fingerprint_of_samples}
+
+
+@pytest.fixture
+def little_grace(monkeypatch):
+    monkeypatch.setattr(expiry, "GRACE_SECONDS", 0.1)
 
 
 @by_keyboard
-def test_a_limit_waits_for_the_hash_until_ctrl_c(slow_hashing, tmp_path):
+def test_ctrl_c_does_not_wait_for_the_hash(slow_hashing, little_grace, tmp_path):
     problem, path = fresh(), tmp_path / "proof.npz"
-    timer = threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT])
-    timer.start()
-    with pytest.warns(ss.ProofNotWrittenWarning, match="hashed"):
-        assert ss.solve(problem, proof=path, time_limit=1e-9).status == "time_limit"
-    timer.join()
+    solution = ss.solve(problem, proof=path, callback=press, rel_gap=0.0)
+    assert solution.status == "interrupted"
+    assert hashing_ends()
+    check_unidentified(path, problem)
+    assert ss.verify(path, *data_of(problem)).lower_bound == pytest.approx(solution.lower_bound, rel=1e-9)
+
+
+def test_a_limit_does_not_wait_for_the_hash(slow_hashing, little_grace, tmp_path):
+    problem, path = fresh(), tmp_path / "proof.npz"
+    assert ss.solve(problem, proof=path, time_limit=0.5).status == "optimal"
+    assert hashing_ends()
+    check_unidentified(path, problem)
+    assert "none: there was no time to compute it" in ss.report(ss.solve(problem), proof=path)
+
+
+def test_a_list_does_not_wait_either(slow_hashing, little_grace, tmp_path):
+    problem, path = fresh(), tmp_path / "proof.npz"
+    assert ss.alternatives(problem, within=0.01, proof=path, time_limit=1.0).complete
+    assert hashing_ends()
+    check_unidentified(path, problem)
+
+
+def test_without_a_limit_the_hash_is_waited_for(slow_hashing, tmp_path):
+    problem, path = fresh(), tmp_path / "proof.npz"
     timer = threading.Timer(0.3, slow_hashing.set)
     timer.start()
-    assert ss.solve(problem, proof=path, time_limit=1e-9).status == "time_limit"
+    assert ss.solve(problem, proof=path).status == "optimal"
     timer.join()
-    assert ss.verify(path, *data_of(problem)).valid
+    assert stated_fingerprint(path) == problem.fingerprint
+    assert ss.verify(path, *data_of(problem)).identified
+
+
+def badly_scaled(**terms):
+    """A column for which the checker is asked what it confirms."""
+    X, y, _ = ss.datasets.make_sparse_logistic(60, 8, 3, 1.0, random_state=0)
+    X[:, 2] *= 1e9
+    return ss.Problem(X, y, k=3, gamma=100.0, standardize=False, **terms), X, y
+
+
+@pytest.mark.parametrize("within", [None, 0.05])
+@pytest.mark.parametrize("scarce", ["time", "memory"])
+def test_a_checker_without_time_or_room_is_not_asked(scarce, within, monkeypatch, little_grace, tmp_path):
+    (problem, X, y), path, asked = badly_scaled(mu=0.01, include=[1]), tmp_path / "proof.npz", []
+    usual = claims.lower_bound
+
+    def endless(*args):
+        asked.append(1)
+        for _ in arithmetic.pieces(10**6, 1):
+            sleep(0.01)
+        return usual(*args)
+
+    monkeypatch.setattr(claims, "lower_bound", endless)
+    if scarce == "memory":
+        monkeypatch.setattr(claims, "allowed", lambda data_bytes: -1)
+    before = threading.active_count()
+    ask = ss.solve if within is None else lambda *args, **limits: ss.alternatives(*args, within=within, **limits)
+    ask(problem, proof=path, time_limit=1.0)
+    assert len(asked) == (scarce == "time")
+    deadline = monotonic() + 10.0
+    while threading.active_count() > before and monotonic() < deadline:
+        sleep(0.01)
+    assert threading.active_count() <= before  # the checker that was left has ended
+    check = ss.verify(path, X, y)
+    assert check.valid
+    bound = "lower_bound" if within is None else "missing_bound"
+    assert check.claims[bound] == pytest.approx(0.01)
+    assert check.claims[bound] <= getattr(check, bound)
+    assert check.objective <= check.claims["objective"] <= check.objective * (1.0 + 1e-3)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_objective_without_the_checker_is_no_smaller_than_his(seed, monkeypatch, tmp_path):
+    monkeypatch.setattr(claims, "allowed", lambda data_bytes: -1)
+    monkeypatch.setattr(proof_writer, "rounding_matters", lambda problem, objective: True)
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((50, 6)) * 10.0 ** rng.uniform(-6, 9, 6) + 10.0 ** rng.uniform(-3, 13, 6)
+    y = np.where(rng.random(50) < 0.5, 1, -1)
+    y[:2] = 1, -1
+    options = {"standardize": bool(seed % 2), "fit_intercept": bool(seed // 2 % 2)}
+    problem, path = ss.Problem(X, y, k=3, gamma=10.0 ** rng.uniform(-1, 4), **options), tmp_path / "proof.npz"
+    ss.solve(problem, proof=path, node_limit=50)
+    assert ss.verify(path, X, y).valid
 
 
 def test_errors_of_others_are_not_taken_for_the_disk(tmp_path, problem):
@@ -178,6 +267,17 @@ def test_the_command_keeps_model_and_report(monkeypatch, tmp_path):
     assert "was not written (no space left on device)" in result.stderr
     assert "proof.npz written" not in result.stdout.lower()
     assert ss.load_model(tmp_path / "model.json").support_.size == 2
+
+
+def test_the_command_writes_a_proof_without_a_fingerprint(slow_hashing, little_grace, tmp_path):
+    result = run(tmp_path, "--time-limit", "0.5")
+    assert result.exit_code == 0
+    assert sorted(os.listdir(tmp_path)) == ["data.csv", "model.json", "proof.npz", "report.html"]
+    slow_hashing.set()
+    words = ["verify", str(tmp_path / "proof.npz"), str(tmp_path / "data.csv"), "-t", "y"]
+    checked = CliRunner().invoke(cli.app, words)
+    assert checked.exit_code == 0
+    assert "no fingerprint of its matrix" in " ".join(checked.stdout.split())
 
 
 def test_one_file_that_fails_does_not_cost_the_others(monkeypatch, tmp_path):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import math
 import re
 import signal
 import threading
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -409,7 +411,8 @@ def test_compressed_columns_give_the_same_search(monkeypatch, options, n_threads
     same(found[1], found[1 << 40], 1e-3)
     assert found[1].lower_bound <= found[1 << 40].objective
     assert found[1 << 40].lower_bound <= found[1].objective
-    assert found[1].lower_bound == pytest.approx(found[1 << 40].lower_bound, rel=1e-3)
+    close = 1e-3 if n_threads == 1 else 2e-2  # threads divide the few nodes up as it comes
+    assert found[1].lower_bound == pytest.approx(found[1 << 40].lower_bound, rel=close)
 
 
 def test_compressed_columns_reach_the_optimum(monkeypatch):
@@ -625,3 +628,18 @@ def test_no_column_may_be_left(seed, screening, tmp_path):
         assert solution.support.size == 0
         assert solution.status == "optimal"
         assert ss.verify(path, hard.kwargs["X"], hard.kwargs["y"]).valid
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_problem_is_gone_with_its_last_reference(n_threads):
+    """Large data must not wait for the garbage collector."""
+    gc.disable()
+    try:
+        problem = synthetic(60, 40, k=6, gamma=100.0)
+        design = weakref.ref(problem.design)
+        solution = ss.solve(problem, n_threads=n_threads)
+        assert solution.nodes > 10
+        del problem, solution
+        assert design() is None
+    finally:
+        gc.enable()

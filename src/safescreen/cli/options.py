@@ -276,6 +276,30 @@ class SearchOptions:
         Settings(**vars(self)).checked()
 
 
+@dataclass(frozen=True)
+class CheckpointOptions:
+    """What to keep of a search, under the names that `solve` has for it."""
+
+    panel: ClassVar[str] = SearchOptions.panel
+
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="NPZ", help="Keep the search in this file, so that it can go on later.")
+    ] = None
+    checkpoint_every: Annotated[float, typer.Option(metavar="SECONDS", help="How often.")] = 60.0
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint, if there is one.")] = False
+
+    def __post_init__(self) -> None:
+        """Refuse a wrong wish before any file is read."""
+        from safescreen.search import check_checkpoint
+
+        check_checkpoint(**vars(self))
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files to be written, under the names of their options."""
+        return {} if self.checkpoint is None else {"checkpoint": self.checkpoint}
+
+
 def parsed_share(text: str) -> float:
     """A share as a number or in percent."""
     number, percent, rest = text.strip().partition("%")
@@ -313,6 +337,29 @@ class ListOptions:
     def asdict(self) -> dict[str, Any]:
         """All of them by the names that `alternatives` has."""
         return {**vars(self), "within": None if self.within is None else parsed_share(self.within)}
+
+
+@dataclass(frozen=True)
+class CoreOptions:
+    """Which models are to use the features, and how many of them."""
+
+    panel: ClassVar[str] = "Models"
+
+    within: Annotated[
+        str, typer.Option(metavar="SHARE", help="How much worse than the best a model may be, as in 5% or 0.05.")
+    ] = "5%"
+    at_least: Annotated[int, typer.Option(help="How many of the features every such model uses.")] = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a wrong question before any file is read."""
+        from safescreen.cores.question import check_count
+
+        parsed_share(self.within)
+        check_count(self.at_least)
+
+    def asdict(self) -> dict[str, Any]:
+        """All of them by the names that `core` has."""
+        return {"within": parsed_share(self.within), "at_least": self.at_least}
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,10 @@ from safescreen.relaxation import Fixings, Root
 from safescreen.screening import decide
 from safescreen.tuning import LOCAL_SEARCH_COLUMNS, LOCAL_SEARCH_GAP, NEAR_ENTRIES
 
+BESIDE_COLUMNS = 24
+"""Columns with their weighted copies that take as much room as vectors over the samples: those of the fits, and of a
+model that is fitted beside them."""
+
 
 class _Effort(NamedTuple):
     """How hard a local search tries: a new feature may gain more than its own Newton step promises."""
@@ -35,13 +39,14 @@ _NARROW = _Effort(trials=2, optimism=1.3, swap_optimism=2.0)  # with a small gap
 
 def rounded(problem: Problem, root: Root) -> IndexArray:
     """The support a relaxation suggests: its largest coefficients, as many as price and budget make worthwhile."""
-    size = np.abs(root.x)
-    size[problem.included] = np.inf
+    columns = np.flatnonzero((root.x != 0.0) | problem.included)
+    size = np.abs(root.x[columns])
+    size[problem.included[columns]] = np.inf
     lowest = np.sqrt(problem.gamma * problem.mu)
     binding = root.level > lowest * (1.0 + 1e-9)
     worthwhile = size > (0.0 if binding else 0.5 * lowest)
     order = np.argsort(-size, kind="stable")[: problem.k]
-    return np.sort(order[worthwhile[order]])
+    return np.sort(columns[order[worthwhile[order]]])
 
 
 def first_incumbent(problem: Problem, root: Root, expired: Callable[[], bool] = lambda: False) -> Incumbent:
@@ -116,6 +121,16 @@ def polish_in_time(problem: Problem, support: IndexArray, x: FloatArray, b: floa
         return None
 
 
+def _largest(values: FloatArray, count: int) -> IndexArray:
+    """Positions of the ``count`` largest values, in order; of equal ones the first."""
+    if count in (0, values.size):
+        return np.arange(count)
+    least = np.partition(values, values.size - count)[values.size - count]
+    above = np.flatnonzero(values > least)
+    equal = np.flatnonzero(values == least)[: count - above.size]
+    return np.sort(np.concatenate((above, equal)))
+
+
 class _LocalSearch:
     """Add, drop and swap over the columns most likely to matter."""
 
@@ -133,11 +148,12 @@ class _LocalSearch:
         strength[start.support] = np.inf
         wide = start.objective - root.bound.value > LOCAL_SEARCH_GAP * start.objective
         most = max(LOCAL_SEARCH_COLUMNS, 2 * problem.k)
-        most = min(most, max(problem.design.columns_at_a_time, int(np.count_nonzero(strength == np.inf)) + 1))
+        room = problem.design.columns_at_a_time - start.support.size - BESIDE_COLUMNS
+        most = min(most, max(room, int(np.count_nonzero(strength == np.inf)) + 1))
         if not wide:  # the strongest are enough
             most = min(most, max(NEAR_ENTRIES // problem.n_samples, 2 * start.support.size))
         count = min(most, int(np.count_nonzero(strength >= 0.0)))
-        columns = np.sort(np.argsort(-strength, kind="stable")[:count])
+        columns = _largest(strength, count)
         self.refitter = Refitter(problem, columns)
         self.keep = fixings.included[columns]
         self.effort = _WIDE if wide else _NARROW

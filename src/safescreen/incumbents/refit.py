@@ -118,7 +118,7 @@ def polish(problem: Problem, support: IndexArray, x: FloatArray, b: float) -> In
 
 def _evaluated(problem: Problem, support: IndexArray, x: FloatArray, b: float, value: float) -> Incumbent | None:
     """The model with its objective, rounded up from about ``value``; none if it, or its objective, is not finite."""
-    if not (np.isfinite(x).all() and math.isfinite(b)):
+    if not (np.isfinite(x[support]).all() and math.isfinite(b)):
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         try:
@@ -142,7 +142,7 @@ def with_users_features(problem: Problem, best: Incumbent) -> Incumbent:
 
     More features fit at least as well, so that it cannot be unless they have a price, or their fit was dropped.
     """
-    if best.x.any() and (problem.mu == 0.0 or np.array_equal(best.support, problem.include)):
+    if best.x[best.support].any() and (problem.mu == 0.0 or np.array_equal(best.support, problem.include)):
         return best
     if not problem.include.size and best.objective < _without_features(problem):
         return best

@@ -49,7 +49,6 @@ OPENED, CLOSED = 5, 6  # what became of the next node
 SHARED = record_type(
     [
         ("upper", "f8"),  # objective of the best model, or the threshold of those to be listed
-        ("stop", "i8"),  # 1 as soon as any worker runs dry
     ]
 )
 """What all workers on one computer read and write, without a lock: an update that is lost costs time, never truth.
@@ -76,6 +75,7 @@ CURSOR = record_type(
         ("done", "i8"),  # nodes of this call
         ("spent", "i8"),  # arithmetic of this call
         ("chosen", "i8"),  # the feature to branch on, -1 if there is none
+        ("stop", "i8"),  # written by others: 1 when the worker is called back
         ("at_hand", "?"),  # there is a node: the last one's child, or one just opened
         ("is_leaf", "?"),  # nothing is free in it
         ("proves_more", "?"),  # its dual point proves more than its parent's bound
@@ -128,7 +128,15 @@ class Orders(NamedTuple):
 
 def make_shared(upper: float) -> RecordArray:
     """The state that workers share, given the objective of a model."""
-    return np.array([(upper, 0)], SHARED)
+    shared = _alone_in_its_cache_lines(SHARED)
+    shared["upper"] = upper
+    return shared
+
+
+def _alone_in_its_cache_lines(record: np.dtype[np.void]) -> RecordArray:
+    """One record of zeros with no other data around it, so that nobody waits for what is written next to it."""
+    around = -(-64 // record.itemsize)
+    return np.zeros(2 * around + 1, record)[around : around + 1]
 
 
 def make_exploration(
@@ -142,6 +150,8 @@ def make_exploration(
 ) -> Exploration:
     """A worker that has not begun; ``hot`` are the features to begin with, ``bounds`` see `RootBounds`."""
     features, samples = hot.size, subproblem.y.size
+    tally = _alone_in_its_cache_lines(TALLY)
+    tally["closed_bound"] = np.inf
     return Exploration(
         subproblem=subproblem,
         node=make_node(features, samples, hot),
@@ -151,8 +161,8 @@ def make_exploration(
         listing=listing,
         root=RootBounds(*bounds, np.zeros(features, np.bool_)),
         shared=shared,
-        tally=np.array([(0, 0, 0, np.inf)], TALLY),
-        cursor=np.zeros(1, CURSOR),
+        tally=tally,
+        cursor=_alone_in_its_cache_lines(CURSOR),
         log=log,
     )
 
@@ -211,7 +221,7 @@ def next_node(exploration: Exploration, gram: Gram, orders: Orders) -> int:
                 continue
             if outcome != OPENED:
                 return outcome
-        if is_time_up(cursor, exploration.shared[0].stop, orders) or lacks_room(nodes, log):
+        if is_time_up(cursor, orders) or lacks_room(nodes, log):
             return put_back(nodes, node, log, cursor)
         if not make_decided_dense(exploration.subproblem.columns, node.status):  # opened again, it will find room
             save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
@@ -302,9 +312,9 @@ def screen_by_root(node: Node, root: RootBounds, tally: Record, limit: float) ->
 
 
 @inlined
-def is_time_up(cursor: Record, stop: int, orders: Orders) -> bool:
+def is_time_up(cursor: Record, orders: Orders) -> bool:
     """Whether to return to Python before the node at hand is explored; every call makes some progress."""
-    pause = cursor.done > 0 and (cursor.spent >= orders.allowance or stop != 0)
+    pause: bool = cursor.done > 0 and (cursor.spent >= orders.allowance or cursor.stop != 0)
     return pause or cursor.done >= orders.node_limit
 
 

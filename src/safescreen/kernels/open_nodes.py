@@ -120,15 +120,18 @@ def enlarged(nodes: OpenNodes) -> OpenNodes:
     return new
 
 
-def split_off(nodes: OpenNodes, idle: OpenNodes) -> OpenNodes:
+def split_off(nodes: OpenNodes, idle: OpenNodes, every: int = 2, most: int | None = None) -> OpenNodes:
     """Move every second open node, in the order of their bounds, to a set that has none; returns that set.
 
-    ``nodes`` keeps the others, ``idle`` gives its slots, enlarged if need be.
+    ``nodes`` keeps the others, ``idle`` gives its slots, enlarged if need be. It may also be every third node or so,
+    and no more than ``most`` of them, those with the smallest bounds.
     """
     counts = nodes.counts[0]
     slots = nodes.heap[: counts["waiting"]].copy()
     slots = slots[np.argsort(nodes.bound[slots], kind="stable")]
-    kept, given = slots[0::2], slots[1::2]
+    moves = np.zeros(slots.size, np.bool_)
+    moves[np.arange(1, slots.size, every)[:most]] = True
+    kept, given = slots[~moves], slots[moves]
     while idle.counts["vacant"][0] < given.size + 2:
         idle = enlarged(idle)
     target = np.arange(given.size, dtype=np.int32)
@@ -143,6 +146,28 @@ def split_off(nodes: OpenNodes, idle: OpenNodes) -> OpenNodes:
     nodes.heap[: kept.size] = kept
     counts["vacant"], counts["waiting"] = vacant + given.size, kept.size
     return idle
+
+
+def taken_out(nodes: OpenNodes, most: int) -> OpenNodes:
+    """A new set with every second one of the best open nodes, no more than ``most``."""
+    features, width = 4 * nodes.bits.shape[1], nodes.feature.shape[1]
+    return split_off(nodes, make_open_nodes(most + 2, features, width, int(nodes.counts["most"][0])), 2, most)
+
+
+def joined(nodes: OpenNodes, others: OpenNodes) -> OpenNodes:
+    """All open nodes of two sets, in the slots of the first, enlarged if need be; the second is used up."""
+    arriving = others.heap[: count_waiting(others)]
+    while nodes.counts["vacant"][0] < arriving.size + 2:
+        nodes = enlarged(nodes)
+    vacant, waiting = int(nodes.counts["vacant"][0]), count_waiting(nodes)
+    target = nodes.vacant[vacant - arriving.size : vacant].copy()
+    for name in PER_NODE:
+        getattr(nodes, name)[target] = getattr(others, name)[arriving]
+    slots = np.concatenate([nodes.heap[:waiting], target])
+    nodes.heap[: slots.size] = slots[np.argsort(nodes.bound[slots], kind="stable")]  # sorted by bound, hence a heap
+    nodes.counts["vacant"], nodes.counts["waiting"] = vacant - arriving.size, slots.size
+    others.counts["waiting"] = 0
+    return nodes
 
 
 @compiled

@@ -48,16 +48,21 @@ def screen(problem: Problem, *, upper_bound: float | None = None, memory_limit: 
     with within(limit):
         root = solve_root(problem)
         lowest = max(trivial_bound(problem), root.bound.value)
-        upper = _checked(upper_bound, lowest) if upper_bound is not None else _default_upper(problem, root).objective
+        upper = (
+            checked_upper_bound(upper_bound, lowest)
+            if upper_bound is not None
+            else model_before_search(problem, root).objective
+        )
     return record_of(problem, root.bound, upper, perf_counter() - start)
 
 
-def _default_upper(problem: Problem, root: Root) -> Incumbent:
+def model_before_search(problem: Problem, root: Root) -> Incumbent:
     """The best model found without a search: here every bit of it decides features."""
     return with_users_features(problem, improve(problem, first_incumbent(problem, root), root, lambda: False))
 
 
-def _checked(upper_bound: float, lowest: float) -> float:
+def checked_upper_bound(upper_bound: float, lowest: float) -> float:
+    """An upper bound that users give, if it is possible at all."""
     try:
         upper = float(upper_bound)
     except OverflowError:

@@ -1,8 +1,11 @@
-"""Branch and bound: rounds of exploration, better models and the lower bound between them."""
+"""Branch and bound: a crew explores; meanwhile, or between rounds, better models and the lower bound."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -11,19 +14,40 @@ from safescreen.incumbents import Incumbent, polish_in_time
 from safescreen.kernels import BEST_MODEL, Goal
 from safescreen.problem import Problem
 from safescreen.relaxation import Root
+from safescreen.search.crew import Crew, Rest
+from safescreen.search.errands import Errands, ErrandsBeside, ErrandsHere
 from safescreen.search.improving import Improver
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.solution import Moment, Solution, TracePoint, relative_gap
 from safescreen.search.tree_search import TreeSearch
 from safescreen.search.watch import Watch
-from safescreen.search.workers import Workers
 from safescreen.status import Status
 from safescreen.tuning import LOCAL_PART, SMALL_BLOCK
 from safescreen.working_memory import sharing
 
 
+class Keeper(Protocol):
+    """Whoever keeps a search, so that another run can go on with it."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+
+    def keep(self, search: Search, rest: Rest) -> None:
+        """Write a checkpoint of a search at rest."""
+
+    def hold(self, search: Search, rest: Rest) -> None:
+        """Remember the tree, whose open nodes are about to become leaves of the proof."""
+
+    def finish(self, search: Search, status: Status) -> None:
+        """Write the last checkpoint of a run."""
+
+
 class Search(TreeSearch):
     """The search for the best model."""
+
+    can_be_kept = True
+    """Whether another run can go on with it."""
 
     def __init__(
         self, problem: Problem, root: Root, incumbent: Incumbent, watch: Watch, proof: ProofWriter | None = None
@@ -32,12 +56,18 @@ class Search(TreeSearch):
         rel_gap = max(watch.settings.rel_gap * (1.0 - 1e-6) - 1e-13 - 4.0 * incumbent.rounding, 0.0)
         super().__init__(problem, root, watch, proof, Goal(BEST_MODEL, rel_gap))
         self.incumbent = incumbent
-        self.improver = Improver(problem, root, watch)
+        self.keeper: Keeper | None = None
+        self.errands: Errands = ErrandsHere()
+        me = weakref.proxy(self)  # else a search, and with it the problem, would outlive its end
+        self.improver = Improver(problem, root, watch, lambda: me.errands.called_off)
+        self._size = 1  # of the crew
 
     def run(self) -> Status:
         """Search until the gap is closed or a limit is hit."""
         status = self._run()
         self._close_tree()
+        if self.keeper is not None:
+            self.keeper.finish(self, status)
         return status
 
     def _run(self) -> Status:
@@ -46,7 +76,7 @@ class Search(TreeSearch):
             return status
         self._close_tree()  # the memory of the workers is not needed any more
         if self.improver.is_worthwhile_at_last(self.incumbent, self._gap(), self.nodes):
-            self.incumbent = self.improver.next_door(self.incumbent, self.nodes)
+            self.incumbent = self.improver.next_door(self.incumbent, self.nodes, self._size)
             self.lower_bound = min(self.lower_bound, self.incumbent.objective)
             self._record()
         return Status.OPTIMAL if self._gap() <= self.settings.rel_gap else Status.NUMERICAL_LIMIT
@@ -54,18 +84,25 @@ class Search(TreeSearch):
     def _search_tree(self) -> Status | None:
         """Rounds of exploration until a limit is hit, which is returned, or nothing is left to explore."""
         try:
-            workers = self._prepare(self.incumbent.objective)
+            crew = self._prepare(self.incumbent.objective)
         except ExpiredError:  # while columns were gathered
             self.screened = np.empty(0, np.int64)
             return self.watch.limit(self.nodes) or Status.INTERRUPTED
-        with ThreadPoolExecutor(self.settings.n_threads) as pool, sharing(LOCAL_PART):
-            while self.open_nodes > 0:
-                self._explore(workers, pool, self.incumbent.objective)
-                self._update(workers)
+        status, self._size = None, crew.size
+        self.errands = ErrandsHere() if crew.size == 1 else ErrandsBeside(self.watch.expired)
+        with sharing(LOCAL_PART), self.errands, crew:
+            while self.open_nodes > 0 and status is None:
+                self._explore(crew, self.incumbent.objective)
+                self._update(crew)
                 status = self._look_up()
-                if status is not None:
-                    return None if status is Status.OPTIMAL else status
-        return None
+                if status is None and self.keeper is not None and self.keeper.is_due:
+                    with self._at_rest(crew) as rest:
+                        self.keeper.keep(self, rest)
+            with self._at_rest(crew) as rest:
+                self._note_the_end()
+                if self.keeper is not None:
+                    self.keeper.hold(self, rest)
+        return status if self._gap() > self.settings.rel_gap else None
 
     def _look_up(self) -> Status | None:
         """Note where the search stands; the status if it is over."""
@@ -74,36 +111,66 @@ class Search(TreeSearch):
             return Status.OPTIMAL
         return Status.INTERRUPTED if stopped else self.watch.limit(self.nodes)
 
-    def _update(self, workers: Workers) -> None:
+    def _update(self, crew: Crew) -> None:
         """Take over better models and the new lower bound."""
-        for worker in workers.each:
-            worker.flush_log()
-            support = worker.collect_model(self.incumbent.objective)
-            if support is not None:
-                found = polish_in_time(self.problem, support, self.incumbent.x, self.incumbent.b)
-                self._adopt(found or self.incumbent)
-        small = workers.n_columns * self.problem.n_samples <= SMALL_BLOCK
-        if small and self.improver.is_due(self.incumbent, self._gap(), self.nodes):
-            self._adopt(self.improver.next_door(self.incumbent, self.nodes))
-        if self.improver.may_perturb(self._gap(), self.nodes):
-            self._adopt(self.improver.perturbed(self.incumbent, self.nodes))
-        bound = min(worker.lower_bound for worker in workers.each)
-        self.lower_bound = min(max(self.lower_bound, bound), self.incumbent.objective)
+        self.errands.collect()
+        self._collect(crew, self._adopt)
+        self._improve(crew)
+        self._raise_bound(crew)
+
+    def _catch_up(self, crew: Crew) -> None:
+        """The same for a tree at rest, with no local search to begin or under way."""
+        self.errands.finish()
+        self._collect(crew, self._keep)
+        self._raise_bound(crew)
+
+    def _collect(self, crew: Crew, take: Callable[[Incumbent], None]) -> None:
+        """Take the best model that the tree has led to."""
+        support = crew.collect_model(self.incumbent.objective)
+        if support is not None:
+            found = polish_in_time(self.problem, support, self.incumbent.x, self.incumbent.b)
+            take(found or self.incumbent)
+
+    def _improve(self, crew: Crew) -> None:
+        """Look for better models near the best one, if that is due."""
+        small = crew.columns.size * self.problem.n_samples <= SMALL_BLOCK
+        if small and not self.errands.busy and self.improver.is_due(self.incumbent, self._gap(), self.nodes):
+            self.errands.run(partial(self.improver.next_door, self.incumbent, self.nodes), self._adopt)
+        if self.improver.may_perturb(self._gap(), self.nodes, crew.size) and not self.errands.busy:
+            self.errands.run(partial(self.improver.perturbed, self.incumbent, self.nodes), self._adopt)
+
+    def _raise_bound(self, crew: Crew) -> None:
+        self.lower_bound = min(max(self.lower_bound, crew.lower_bound), self.incumbent.objective)
 
     def _adopt(self, model: Incumbent) -> None:
-        """Make a model the incumbent, if it is better."""
+        """Make a model the incumbent, if it is better, and look around it where the gap leaves room."""
         if model.objective < self.incumbent.objective:
-            self.incumbent = self.improver.from_new(model, self.lower_bound, self.nodes)
+            self.incumbent = model
+            if self.improver.has_room(model, self.lower_bound):
+                self.errands.run(partial(self.improver.from_new, model, self.nodes), self._keep)
+
+    def _keep(self, model: Incumbent) -> None:
+        """Make a model the incumbent, if it is better."""
+        self.incumbent = min(self.incumbent, model, key=lambda known: known.objective)
 
     def _gap(self) -> float:
         return relative_gap(self.incumbent.objective, self.lower_bound)
 
     def _record(self) -> bool:
         """Note where the search stands, show it, and ask the callback whether to stop."""
-        seconds, nodes, upper = self.watch.seconds, self.nodes, self.incumbent.objective
-        self.trace.append(TracePoint(seconds, nodes, self.lower_bound, upper))
+        seconds, nodes, lower, upper = point = TracePoint(
+            self.watch.seconds, self.nodes, self.lower_bound, self.incumbent.objective
+        )
+        self.trace.append(point)
         size = self.incumbent.support.size
-        return self.watch.show(Moment(seconds, nodes, self.open_nodes, self.lower_bound, upper, self._gap(), size))
+        return self.watch.show(Moment(seconds, nodes, self.open_nodes, lower, upper, self._gap(), size))
+
+    def _note_the_end(self) -> None:
+        """Note what a crew reached between the last look and its rest."""
+        seconds, nodes, lower, upper = self.watch.seconds, self.nodes, self.lower_bound, self.incumbent.objective
+        last = self.trace[-1]
+        if (nodes, lower, upper) != (last.nodes, last.lower_bound, last.upper_bound):
+            self.trace.append(TracePoint(seconds, nodes, lower, upper))
 
     def solution(self, status: Status) -> Solution:
         """The best model with all that is known about it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +12,12 @@ from safescreen.expiry import ExpiredError
 from safescreen.kernels import ALL_MODELS, MINIMAL_MODELS, Goal
 from safescreen.problem import Problem
 from safescreen.relaxation import Root, trivial_bound
+from safescreen.search.crew import Crew
 from safescreen.search.found import FoundModels
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.solution import Moment
 from safescreen.search.tree_search import TreeSearch
 from safescreen.search.watch import Watch
-from safescreen.search.workers import Workers
 from safescreen.status import Status
 
 NODE_GAP = 1e-3
@@ -101,17 +100,16 @@ class Enumeration(TreeSearch):
         if status is not None:
             return status
         try:
-            workers = self._prepare(self.threshold)
+            crew = self._prepare(self.threshold)
         except ExpiredError:  # while columns were gathered
             return self.watch.limit() or Status.INTERRUPTED
-        with ThreadPoolExecutor(self.settings.n_threads) as pool:
-            while self.open_nodes > 0:
-                self._explore(workers, pool, self.threshold)
-                self._update(workers)
+        with crew:
+            while self.open_nodes > 0 and status is None:
+                self._explore(crew, self.threshold)
+                self._catch_up(crew)
                 status = self._look_up()
-                if status is not None and self.open_nodes > 0:
-                    return status
-        return Status.OPTIMAL
+            with self._at_rest(crew):
+                return status if status is not None and self.open_nodes > 0 else Status.OPTIMAL
 
     @property
     def found(self) -> FoundModels:
@@ -129,9 +127,10 @@ class Enumeration(TreeSearch):
         """No model is better than this, listed or not; not for minimal ones, whose supersets are not looked at."""
         return min(self.lower_bound, float(self.found.bound.min(initial=np.inf)))
 
-    def _update(self, workers: Workers) -> None:
+    def _catch_up(self, crew: Crew) -> None:
         """Take over what was listed, lower the threshold, and note what may be missing."""
-        parts = [part for worker in workers.each for part in worker.collect_list()]
+        self.lower_bound = max(trivial_bound(self.problem), crew.lower_bound)  # of what is not listed by now
+        parts = crew.collect_lists()
         self._best = min((float(part.objective.min(initial=self._best)) for part in parts), default=self._best)
         self._parts += [kept for part in parts if len(kept := self._sorted_out(part))]
         self._count = sum(map(len, self._parts))
@@ -140,9 +139,6 @@ class Enumeration(TreeSearch):
             self.threshold = threshold
             self._parts = [self._sorted_out(self.found)]
             self._count = len(self.found)
-        for worker in workers.each:
-            worker.flush_log()
-        self.lower_bound = max(trivial_bound(self.problem), min(worker.lower_bound for worker in workers.each))
 
     def _sorted_out(self, models: FoundModels) -> FoundModels:
         """What is to be listed; what a proof or a search that ends early needs to know besides is kept elsewhere."""

@@ -17,7 +17,7 @@ from safescreen.kernels.exploration import EXHAUSTED, LIST_FULL, LOG_FULL, NODES
 from safescreen.kernels.listing import Listing
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import make_workspace
-from safescreen.kernels.open_nodes import OpenNodes, enlarged, make_open_nodes
+from safescreen.kernels.open_nodes import OpenNodes, count_waiting, enlarged, make_open_nodes
 from safescreen.kernels.patience import is_long
 from safescreen.kernels.proof_log import ProofLog
 
@@ -63,9 +63,10 @@ class Explorer:
         self._workspace = make_workspace(features, beginning.weights, beginning.capacity)
         self._passes_over_matrix = subproblem.columns.are_in_place
         self.log, self.listing = log, listing
+        self.open_nodes = _NO_NODES  # of the latest call
 
     def explore(self, open_nodes: OpenNodes, upper: float, orders: Orders) -> Report:
-        """Work until the allowance is used, nothing is left, log or list are full, or another worker has run dry.
+        """Work until the allowance is used, nothing is left, log or list are full, or it is called back.
 
         ``upper`` is the objective of the best model the caller knows; a better one that is found counts at once.
         """
@@ -74,6 +75,7 @@ class Explorer:
         tally, models = self._arrays.tally, self._arrays.models
         last = self.nodes + orders.node_limit
         while True:
+            self.open_nodes = open_nodes
             left = orders._replace(node_limit=last - self.nodes)
             outcome = kernels.explore(self._arrays._replace(open_nodes=open_nodes), self._workspace, left)
             if outcome != NODES_FULL:
@@ -93,6 +95,23 @@ class Explorer:
             log_is_full=outcome == LOG_FULL,
             list_is_full=outcome == LIST_FULL,
         )
+
+    def remember(self, closed_bound: float) -> None:
+        """Count what others have pruned or screened away before: nothing of it has a smaller bound."""
+        self._arrays.tally["closed_bound"] = np.minimum(self._arrays.tally["closed_bound"], closed_bound)
+
+    def call_back(self) -> None:
+        """Let the call of `explore` that is under way, or the next one, return after the node at hand."""
+        self._arrays.cursor["stop"] = 1
+
+    def let_go_on(self) -> None:
+        """Not any more."""
+        self._arrays.cursor["stop"] = 0
+
+    @property
+    def waiting(self) -> int:
+        """Open nodes besides the one at hand, at this moment; for others to guess by while it explores."""
+        return count_waiting(self.open_nodes)
 
     @property
     def nodes(self) -> int:

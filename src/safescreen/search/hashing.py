@@ -2,19 +2,16 @@
 
 A proof knows its data by a SHA-256, which takes some two seconds per gigabyte of double precision and cannot be had
 in pieces. Hashing needs no interpreter lock, so that a thread of its own is done with it before most searches are.
+Where it is not when time is up, the proof does without: no bound in it rests on the fingerprint.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Thread
 
-from safescreen.expiry import SECONDS_BETWEEN_LOOKS, ExpiredError, expiring
+from safescreen.expiry import SECONDS_BETWEEN_LOOKS, ExpiredError, expiring, is_over
 from safescreen.problem import Problem
-
-LAST_SECONDS = 0.2
-"""How long it is waited for after Ctrl-C."""
 
 
 class Hashing:
@@ -36,13 +33,17 @@ class Hashing:
         with expiring(self._given_up.is_set), suppress(ExpiredError):
             _ = self._problem.design.fingerprint  # which is kept there
 
-    def is_done(self, unless: Callable[[], bool]) -> bool:
-        """Wait until the matrix is hashed, or not long any more if somebody wants to go; whether it is."""
-        while self._thread.is_alive() and not unless():
+    def is_done_in_time(self) -> bool:
+        """Wait until the matrix is hashed, or time is up; whether it is hashed."""
+        while self._thread.is_alive() and not is_over():
             self._thread.join(SECONDS_BETWEEN_LOOKS)
-        self._thread.join(LAST_SECONDS)
-        return not self._thread.is_alive()
+        return is_hashed(self._problem)
 
     def give_up(self) -> None:
         """Hash no further."""
         self._given_up.set()
+
+
+def is_hashed(problem: Problem) -> bool:
+    """Whether the fingerprint of the matrix is known."""
+    return "fingerprint" in vars(problem.design)

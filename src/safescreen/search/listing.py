@@ -76,7 +76,7 @@ def list_models(
     """List the models that are wished for, and prove that none is missing; or as far as time allows."""
     check_problem(problem)
     kernels.warm_up_listing()
-    with Interrupts() as interrupts, Progress(progress) as display, open_proof(proof, problem, interrupts) as writer:
+    with Interrupts() as interrupts, Progress(progress) as display, open_proof(proof, problem) as writer:
         watch = Watch(settings, interrupts, display, callback)
         with expiring(watch.expired), within(settings.memory_limit):
             root = solve_root(problem)
@@ -89,8 +89,8 @@ def list_models(
             enumeration = Enumeration(problem, root, watch, _wanted(problem, wish, incumbent), writer)
             status = enumeration.run()
             listed = _listed(enumeration, best or _best(enumeration, incumbent, status), status)
-        if writer is not None:
-            writer.finish_list(_proved(listed, enumeration), root.bound, enumeration.screened)
+            if writer is not None:
+                writer.finish_list(_proved(listed, enumeration), root.bound, enumeration.screened)
     return listed
 
 

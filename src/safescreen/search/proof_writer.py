@@ -11,26 +11,36 @@ import json
 import os
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from safescreen import __version__
-from safescreen.arrays import AnyArray, IndexArray
+from safescreen.arrays import AnyArray, BoolArray, IndexArray
+from safescreen.expiry import ExpiredError, grace
+from safescreen.incumbents import Incumbent
 from safescreen.kernels.open_nodes import OpenNodes
 from safescreen.kernels.proof_log import ProofLog, empty_log
 from safescreen.problem import Problem
 from safescreen.relaxation import Bound, Fixings, bound_at
 from safescreen.screening import flipped
-from safescreen.search.claims import confirmed, confirmed_list, rounding_matters
+from safescreen.search.claims import (
+    ROUNDING_SHARE,
+    claims_without_checker,
+    confirmed,
+    confirmed_core,
+    confirmed_list,
+    rounding_matters,
+)
 from safescreen.search.found import FoundModels
-from safescreen.search.hashing import Hashing
+from safescreen.search.hashing import Hashing, is_hashed
 from safescreen.search.solution import Solution
 from safescreen.status import Status
 from safescreen.tuning import PROOF_PIECE_BYTES
 from safescreen.verification import NO_THRESHOLD
+from safescreen.verification.reading import TREE_ARRAYS
 
 NODE = np.dtype(
     [
@@ -61,11 +71,32 @@ class ProvedList(NamedTuple):
     missing_bound: float  # by the tree alone
 
 
+class ProvedCore(NamedTuple):
+    """What a proof says about a core."""
+
+    model: Solution | Incumbent
+    objective: float  # of the model, which bounds the best
+    features: IndexArray
+    at_least: int
+    within: float
+    bound: Bound  # of models that use fewer of the features
+
+
+class TreeSoFar(NamedTuple):
+    """The tree of a proof in the making."""
+
+    chunks: int  # that are in the file
+    rest: dict[str, AnyArray]  # what is not, as a chunk; nothing if there is none
+    nodes: int  # all in all
+
+
 class ProofWriter:
     """A proof file in the making.
 
     A disk that fails meanwhile must not cost the search its result: the failure is kept, the rest of the proof is
-    dropped, and whoever gives the file its name asks for `failure` first.
+    dropped, and whoever gives the file its name asks for `failure` first. Nor may a proof make a search outlast its
+    limit: a matrix that is not hashed by then has no fingerprint in the file, and what the checker has not confirmed
+    is not claimed.
 
     Parameters
     ----------
@@ -73,22 +104,19 @@ class ProofWriter:
         Where it grows while the search runs; its name is the caller's business.
     problem : Problem
         The problem that the proof is about.
-    interrupted : callable
-        Whether Ctrl-C was pressed: then a matrix that is not hashed yet is not waited for.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], problem: Problem, interrupted: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], problem: Problem) -> None:
         self.problem = problem
         self.failure: OSError | None = None
+        self._path = path
+        self.first_number = 0  # that is left for nodes of this search
         self._file = zipfile.ZipFile(path, "w")  # stored, not compressed: dual points are noise
         self._lock = threading.Lock()
         self._pieces: list[tuple[AnyArray, ...]] = []
         self._nodes, self._chunks, self._size = 0, 0, 0
         self._places = np.empty(_PLACES, np.int64)  # of the nodes in the file, by their numbers in the search
-        self._interrupted = interrupted
-        self._hashing = None if "fingerprint" in vars(problem.design) else Hashing(problem)
+        self._hashing = None if is_hashed(problem) else Hashing(problem)
 
     def take(self, log: ProofLog, columns: IndexArray) -> None:
         """Move what a worker has logged into the proof; its features are positions in ``columns``."""
@@ -121,16 +149,90 @@ class ProofWriter:
         records["size"] = -1
         self._add(np.empty(0, np.int64), records, np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
 
+    def take_nodes(self, numbers: IndexArray, records: AnyArray, *lists: AnyArray) -> None:
+        """Append nodes: their numbers, records of `NODE`, screening decisions, features and values of points."""
+        if self.failure is None:
+            self._add(numbers, records, *lists)
+
+    def begin_again(self) -> bool:
+        """Forget the tree so far, since another one takes its place; whether that was possible, as on a pipe it is not.
+
+        Nothing but the tree is in the file by now.
+        """
+        with self._lock, self._keeping_failure():
+            if self._chunks:
+                if not os.path.isfile(self._path):
+                    return False
+                self._file.close()
+                self._file = zipfile.ZipFile(self._path, "w")
+            self._pieces, self._nodes, self._chunks, self._size = [], 0, 0, 0
+        return True
+
+    def so_far(self) -> TreeSoFar:
+        """The tree as it stands, which nothing changes that is logged later."""
+        with self._lock:
+            parts = zip(TREE_ARRAYS, zip(*self._pieces, strict=True), strict=True) if self._pieces else ()
+            rest = {kind: np.concatenate(arrays) for kind, arrays in parts}
+            return TreeSoFar(self._chunks, rest, self._nodes)
+
+    def places_of(self, numbers: IndexArray) -> IndexArray:
+        """Where nodes with these numbers are in the tree; -1 stays -1."""
+        return np.where(numbers < 0, -1, self._places[numbers])
+
+    def chunk(self, number: int) -> dict[str, AnyArray]:
+        """A chunk of the tree, read from the file again."""
+        return {kind: self._read(f"tree{number:06d}_{kind}.npy") for kind in TREE_ARRAYS}
+
+    def take_over(self, chunks: Iterable[dict[str, AnyArray]]) -> None:
+        """Begin with the tree of an earlier run, whose nodes are numbered as they lie there."""
+        with self._keeping_failure():
+            for chunk in chunks:
+                self._append(tuple(chunk[kind] for kind in TREE_ARRAYS))
+        self._places = np.arange(max(self._nodes, _PLACES))
+        self.first_number = self._nodes
+
+    def is_hashed_in_time(self) -> bool:
+        """Wait until the fingerprint of the matrix is at hand, or time is up; whether it is."""
+        return self._hashing is None or self._hashing.is_done_in_time()
+
     def finish(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> None:
         """Add the model, the root and the header, which completes the file."""
-        with self._keeping_failure():
+        with self._keeping_failure(), grace():
             self._finish(solution, root, screened, rel_gap)
 
     def finish_list(self, listed: ProvedList, root: Bound, screened: IndexArray) -> None:
         """Add the best model, the list, the root and the header, which completes the file."""
-        with self._keeping_failure():
+        with self._keeping_failure(), grace():
             if self.failure is None:
                 self._finish_list(listed, root, screened)
+
+    def finish_core(self, proved: ProvedCore) -> None:
+        """Add a core, its dual point, a model and the header, which completes the file; there is no tree.
+
+        Where rounding matters the checker is asked what it finds, and nothing else is claimed: of badly scaled data it
+        may be a smaller tolerance, or none at all.
+        """
+        with self._keeping_failure(), grace():
+            if self.failure is not None:
+                return
+            header, arrays = self._contents(proved.model, proved.bound, np.empty(0, np.int32))
+            header |= {"version": 3, "goal": "core", "at_least": proved.at_least, "within": proved.within}
+            arrays["core"] = np.sort(proved.features)
+            objective = proved.objective
+            lower = proved.bound.value - ROUNDING_SHARE * objective
+            try:
+                if rounding_matters(self.problem, objective):
+                    objective, lower = confirmed_core(self.problem, header, arrays)
+            except ExpiredError:
+                raise OSError("there was no room to find out what rounding leaves of it") from None
+            confirmed_share = lower / objective * (1.0 - 1e-12) - 1.0 if objective > 0.0 else -1.0
+            if confirmed_share < 0.0:
+                raise OSError("rounding leaves nothing that a checker in double precision could confirm")
+            header["within"] = min(proved.within, confirmed_share)
+            header["claims"] = {"objective": objective, "lower_bound": lower}
+            for name, array in arrays.items():
+                self._write(name, array)
+            self._write_header(header)
 
     def _finish(self, solution: Solution, root: Bound, screened: IndexArray, rel_gap: float) -> None:
         if self.failure is not None:
@@ -138,10 +240,13 @@ class ProofWriter:
         header, arrays = self._contents(solution, root, screened)
         for name, array in arrays.items():
             self._write(name, array)
-        if rounding_matters(self.problem, solution.objective):
-            objective, lower = confirmed(self.problem, header, arrays | self._tree())
-        else:
-            objective, lower = solution.objective, self._without_sharpness(solution.lower_bound, root, screened)
+        try:
+            if rounding_matters(self.problem, solution.objective):
+                objective, lower = confirmed(self.problem, header, arrays | self._tree())
+            else:
+                objective, lower = solution.objective, self._without_sharpness(solution.lower_bound, root, screened)
+        except ExpiredError:
+            objective, lower = claims_without_checker(self.problem, solution)
         header["claims"] = _claims(solution, objective, lower, rel_gap)
         self._write_header(header)
 
@@ -163,24 +268,27 @@ class ProofWriter:
             self._write(name, array)
         objective, missing = best.objective, min(listed.missing_bound, header["threshold"])
         header["claims"] = {"objective": objective, "missing_bound": missing, "status": best.status}
-        if root.sharp or rounding_matters(self.problem, objective):
-            objective, missing = confirmed_list(self.problem, header, arrays | self._tree())
+        try:
+            if root.sharp or rounding_matters(self.problem, objective):
+                objective, missing = confirmed_list(self.problem, header, arrays | self._tree())
+        except ExpiredError:
+            objective, trivial = claims_without_checker(self.problem, best)
+            missing = min(missing, trivial)
         header["claims"] |= {"objective": max(objective, best.objective), "missing_bound": missing}
         header["claims"]["complete"] = missing >= header["threshold"]
         self._write_header(header)
 
     def _contents(
-        self, solution: Solution, root: Bound, screened: IndexArray
+        self, solution: Solution | Incumbent, root: Bound, screened: IndexArray
     ) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """What every proof has but for the tree, which is written now, and its claims."""
         self._write_pieces()
-        self._wait_for_fingerprint()
         problem, design = self.problem, self.problem.design
         terms = {name: getattr(problem, name) for name in problem.terms.names()}
         decisions = {name: value for name, value in terms.items() if isinstance(value, np.ndarray)}
         arrays: dict[str, AnyArray] = {
             **decisions,
-            "constant": np.flatnonzero(design.constant),
+            "constant": np.flatnonzero(self._constant()),
             "root_screened": screened.astype(np.int32),
         }
         arrays = {name: array for name, array in arrays.items() if array.size}  # each member costs time and room
@@ -198,25 +306,25 @@ class ProofWriter:
             **{name: value for name, value in terms.items() if name not in decisions},
             "classes": [value.item() if hasattr(value, "item") else value for value in problem.stated_classes],
             "matrix_form": design.form,
-            "fingerprint": problem.fingerprint,
+            "fingerprint": {"matrix": None, **problem.fingerprint_of_samples},
             "intercept": solution.intercept,
             "chunks": self._chunks,
         }
         return header, arrays
 
     def _write_header(self, header: dict[str, Any]) -> None:
-        """The last member, which completes the file."""
+        """The last member, which completes the file; the matrix is hashed while all else is written."""
+        if self._hashing is None or self._hashing.is_done_in_time():
+            header["fingerprint"]["matrix"] = self.problem.design.fingerprint
         self._write("header", np.frombuffer(json.dumps(header, default=str).encode(), np.uint8))
         self._file.close()
 
-    def _wait_for_fingerprint(self) -> None:
-        """A search that ended early may be done before the matrix is hashed: the proof is worth the wait."""
-        if self._hashing is None:
-            return
-        if not self._interrupted():
-            _ = self.problem.design.norms  # needed anyway, and then at hand
-        if not self._hashing.is_done(unless=self._interrupted):
-            raise InterruptedError("the matrix was not hashed yet when Ctrl-C was pressed")
+    def _constant(self) -> BoolArray:
+        """Which columns are constant; with them, means and scales are known."""
+        try:
+            return self.problem.design.constant
+        except ExpiredError:
+            raise TimeoutError("time was up before every column had been looked at: nothing is proved yet") from None
 
     def _without_sharpness(self, lower: float, root: Bound, screened: IndexArray) -> float:
         """The lower bound with no more digits than ordinary sums of products have, where the root's has more."""
@@ -230,12 +338,12 @@ class ProofWriter:
 
     def _tree(self) -> dict[str, AnyArray]:
         """The chunks of the tree, read from the file again."""
-        arrays = {}
-        for name in self._file.namelist():
-            if name.startswith("tree"):
-                with self._file.open(name) as member:
-                    arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
-        return arrays
+        names = [name for name in self._file.namelist() if name.startswith("tree")]
+        return {name.removesuffix(".npy"): self._read(name) for name in names}
+
+    def _read(self, name: str) -> AnyArray:
+        with self._file.open(name) as member:
+            return np.lib.format.read_array(member, allow_pickle=False)
 
     def __enter__(self) -> ProofWriter:
         return self
@@ -255,12 +363,16 @@ class ProofWriter:
             self._places[numbers] = self._nodes + np.arange(numbers.size)
             parent = records["parent"]
             records["parent"] = np.where(parent < 0, -1, self._places[parent])
-            self._pieces.append((records, *lists))
-            self._nodes += records.size
-            self._size += records.nbytes + sum(array.nbytes for array in lists)
-            if self._size >= PROOF_PIECE_BYTES:
-                with self._keeping_failure():
-                    self._write_pieces()
+            with self._keeping_failure():
+                self._append((records, *lists))
+
+    def _append(self, piece: tuple[AnyArray, ...]) -> None:
+        """Append nodes as they are to be written, which is done once there are many."""
+        self._pieces.append(piece)
+        self._nodes += piece[0].size
+        self._size += sum(array.nbytes for array in piece)
+        if self._size >= PROOF_PIECE_BYTES:
+            self._write_pieces()
 
     @contextmanager
     def _keeping_failure(self) -> Iterator[None]:
@@ -280,8 +392,7 @@ class ProofWriter:
         """Write what has gathered as one chunk of the tree."""
         if not self._pieces:
             return
-        names = ("nodes", "screened", "feature", "value")
-        for name, parts in zip(names, zip(*self._pieces, strict=True), strict=True):
+        for name, parts in zip(TREE_ARRAYS, zip(*self._pieces, strict=True), strict=True):
             self._write(f"tree{self._chunks:06d}_{name}", np.concatenate(parts))
         self._chunks += 1
         self._pieces, self._size = [], 0

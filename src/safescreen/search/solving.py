@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -21,11 +22,15 @@ from safescreen.problem.validation import check_numbers, check_target
 from safescreen.relaxation import solve_root
 from safescreen.search.branch_and_bound import Search
 from safescreen.search.interrupts import Interrupts
+from safescreen.search.keeping import Resumed, check_checkpoint, kept, resumed
 from safescreen.search.progress import Progress
 from safescreen.search.proof_writer import ProofNotWrittenWarning, ProofWriter
-from safescreen.search.settings import Settings
+from safescreen.search.resuming import ResumedSearch
+from safescreen.search.settings import MOST_NODES, Settings
 from safescreen.search.solution import Solution
+from safescreen.search.tree_search import Recruit, crew_here
 from safescreen.search.watch import Callback, Watch
+from safescreen.search.wide_search import make_search
 from safescreen.working_memory import within
 
 LARGEST_START = 1e6
@@ -45,6 +50,10 @@ def solve(
     progress: bool = False,
     proof: str | PathLike[str] | None = None,
     callback: Callback | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+    resume: bool = False,
+    client: Any = None,
 ) -> Solution:
     """Find a provably optimal model, or the best one within the limits and how far from optimal it can be.
 
@@ -74,10 +83,26 @@ def solve(
         Write a proof to this file, for :func:`safescreen.verify` or any other checker. A search that ends early leaves
         a valid proof of the gap it reached. If the file cannot be completed, say because the disk is full, a
         :class:`ProofNotWrittenWarning` says why, nothing of it is left, and the solution is returned all the same.
-        The matrix is hashed beside the search, some two seconds per gigabyte of double precision. A search that meets
-        its time limit earlier waits for that, since a proof was asked for; Ctrl-C does without the proof then.
+        The matrix is hashed beside the search, some two seconds per gigabyte of double precision. If a time limit or
+        Ctrl-C comes earlier, the proof has no fingerprint of the matrix: it is complete all the same, since whoever
+        checks it computes every bound from the data at hand.
     callback : callable, optional
         Called with a :class:`Moment` a few dozen times a second; returning True ends the search.
+    checkpoint : str or path-like, optional
+        Keep the search in this file, so that another run can go on with it: now and then, and at its end, be that a
+        limit, Ctrl-C or the proof of optimality. If it cannot be written, a :class:`CheckpointNotWrittenWarning` says
+        so once, and the search goes on. An existing file is replaced.
+    checkpoint_every : float, default 60.0
+        Seconds between two checkpoints; more where writing one takes over a tenth of them.
+    resume : bool, default False
+        Go on from the checkpoint: to the same result as if nothing had happened, the proof included. Without such a
+        file the search begins anew, so that one command can be repeated until it is done. One that is damaged, belongs
+        to another problem or `screening`, was pruned at a larger `rel_gap`, or lacks the `proof` that is asked for now,
+        is refused. `n_threads` and `memory_limit` may differ. Limits count for this run; ``nodes``, ``seconds`` and
+        ``trace`` of the solution for all of them.
+    client : distributed.Client, optional
+        Explore the tree on the workers of this client of `dask.distributed`, once it is large enough. Workers may come,
+        go and be killed meanwhile, which costs time and nothing else. ``n_threads`` has no say then.
 
     Returns
     -------
@@ -96,28 +121,71 @@ def solve(
     settings = Settings(rel_gap, time_limit, node_limit, screening, n_threads, memory_limit).checked()
     check_problem(problem)
     start = _checked_start(problem, warm_start)
+    keeping = check_checkpoint(checkpoint, checkpoint_every, resume, proof)
+    recruit = _recruiting(client)
+    if client is not None:
+        settings = replace(settings, n_threads=1)  # one explorer here, whose log has the numbers of all nodes
     kernels.warm_up()
-    with Interrupts() as interrupts, Progress(progress) as display, open_proof(proof, problem, interrupts) as writer:
-        watch = Watch(settings, interrupts, display, callback)
+    with (
+        Interrupts() as interrupts,
+        Progress(progress) as display,
+        resumed(keeping, problem, settings, proof is not None, interrupts) as earlier,
+        open_proof(proof, problem) as writer,
+        kept(keeping, problem, settings, writer, earlier) as keeper,
+    ):
+        watch = _watch(settings, interrupts, display, callback, earlier)
         with expiring(watch.expired), within(settings.memory_limit):
-            root = solve_root(problem, max(1e-10, 1e-3 * settings.rel_gap))
-            incumbent = first_incumbent(problem, root, watch.expired)
-            proposed = None if start is None else _proposed(problem, start)
-            incumbent = min(incumbent, proposed or incumbent, key=lambda model: model.objective)
-            with suppress(ExpiredError):
-                incumbent = with_users_features(problem, incumbent)
-            search = Search(problem, root, incumbent, watch, writer)
-            status = search.run()
-        solution = search.solution(status)
-        if writer is not None:
-            writer.finish(solution, root.bound, search.screened, settings.rel_gap)
+            if earlier is None:
+                search = _begun(problem, start, watch, writer)
+            else:
+                search = _continued(problem, start, watch, writer, earlier)
+            search.keeper, search.recruit = keeper, recruit
+            solution = search.solution(search.run())
+            if writer is not None:
+                writer.finish(solution, search.root.bound, search.screened, settings.rel_gap)
     return solution
 
 
+def _recruiting(client: Any) -> Recruit:
+    """Who explores the tree: this process, or the workers of a cluster."""
+    if client is None:
+        return crew_here
+    from safescreen.search.cluster import crew_on
+
+    return crew_on(client)
+
+
+def _watch(
+    settings: Settings, interrupts: Interrupts, display: Progress, callback: Callback | None, earlier: Resumed | None
+) -> Watch:
+    """Clock and limits, which count for this run alone."""
+    if earlier is None:
+        return Watch(settings, interrupts, display, callback)
+    if settings.node_limit is not None:
+        settings = replace(settings, node_limit=min(settings.node_limit + earlier.snapshot.nodes, MOST_NODES))
+    return Watch(settings, interrupts, display, callback, before=earlier.snapshot.seconds)
+
+
+def _begun(problem: Problem, start: FloatArray | None, watch: Watch, writer: ProofWriter | None) -> Search:
+    """A search with its root and a first model."""
+    root = solve_root(problem, max(1e-10, 1e-3 * watch.settings.rel_gap))
+    incumbent = _better(problem, first_incumbent(problem, root, watch.expired), start)
+    with suppress(ExpiredError):
+        incumbent = with_users_features(problem, incumbent)
+    return make_search(problem, root, incumbent, watch, writer)
+
+
+def _continued(
+    problem: Problem, start: FloatArray | None, watch: Watch, writer: ProofWriter | None, earlier: Resumed
+) -> Search:
+    """A search from where an earlier run had come."""
+    snapshot, file = earlier
+    incumbent = _better(problem, snapshot.incumbent, start)
+    return ResumedSearch(problem, snapshot, incumbent, watch, writer, file.chunks())
+
+
 @contextmanager
-def open_proof(
-    path: str | PathLike[str] | None, problem: Problem, interrupts: Interrupts
-) -> Iterator[ProofWriter | None]:
+def open_proof(path: str | PathLike[str] | None, problem: Problem) -> Iterator[ProofWriter | None]:
     """The proof to write, if any; whatever goes wrong, no unfinished file is left behind.
 
     If it cannot be opened, nothing is lost yet. If it fails later, there is a solution by then, which is worth more
@@ -130,7 +198,7 @@ def open_proof(
     solved = False
     try:
         with write_whole(path) as temporary:
-            with ProofWriter(temporary, problem, lambda: interrupts.requested) as writer:
+            with ProofWriter(temporary, problem) as writer:
                 yield writer
             solved = True
             if writer.failure is not None:
@@ -153,6 +221,12 @@ def _checked_start(problem: Problem, warm_start: Any) -> FloatArray | None:
     if warm_start is None:
         return None
     return check_numbers("warm_start", getattr(warm_start, "coef", warm_start), problem.n_features)
+
+
+def _better(problem: Problem, model: Incumbent, start: FloatArray | None) -> Incumbent:
+    """The model at hand, or the one that a warm start proposes, if that is better."""
+    proposed = None if start is None else _proposed(problem, start)
+    return min(model, proposed or model, key=lambda one: one.objective)
 
 
 def _proposed(problem: Problem, coef: FloatArray) -> Incumbent | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import uuid
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
-from safescreen.kernels import BEST_MODEL, IN, Goal, Orders
+from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.kernels import BEST_MODEL, IN, Goal, Orders, Subproblem
 from safescreen.kernels.exploration import make_shared
 from safescreen.kernels.listing import Listing, empty_listing, make_listing
 from safescreen.kernels.node import Node
@@ -24,7 +25,8 @@ from safescreen.kernels.proof_log import ProofLog, make_proof_log
 from safescreen.problem import Problem
 from safescreen.relaxation import Fixings, Root, restricted_for_search
 from safescreen.screening import flipped
-from safescreen.search.explorer import Beginning, Explorer
+from safescreen.search.cluster_task import Assignment
+from safescreen.search.explorer import Beginning, Explorer, Report
 from safescreen.search.found import FoundModels
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.room import Extent, Room, shared_out
@@ -76,22 +78,26 @@ class Worker:
 
     @property
     def lower_bound(self) -> float:
-        """The smallest bound of anything this worker has open or closed."""
+        """The smallest bound of anything this worker has open or closed, unless it explores."""
         return min(smallest_bound(self.open_nodes), self.closed_bound)
 
-    def explore(self, upper: float, orders: Orders) -> bool:
-        """Work until the allowance is used, nothing is left or another worker has run dry; whether nothing is left."""
+    def explore(self, upper: float, orders: Orders) -> None:
+        """Work until the allowance is used, nothing is left, or somebody should look at the list."""
         last = self.nodes + orders.node_limit
         while True:
             report = self.explorer.explore(self.open_nodes, upper, orders._replace(node_limit=last - self.nodes))
-            self.open_nodes, self.closed_bound, self.nodes = report.open_nodes, report.closed_bound, report.nodes
-            if report.support is not None and report.objective < self.best[0]:
-                self.best = report.objective, self.columns[report.support]
+            self.take(report)
             if report.list_is_full:
                 self.flush_list()
             if not report.log_is_full:
-                return report.exhausted
+                return
             self.flush_log()
+
+    def take(self, report: Report) -> None:
+        """Keep what the explorer has learned."""
+        self.open_nodes, self.closed_bound, self.nodes = report.open_nodes, report.closed_bound, report.nodes
+        if report.support is not None and report.objective < self.best[0]:
+            self.best = report.objective, self.columns[report.support]
 
     def collect_model(self, upper: float) -> IndexArray | None:
         """The support of the best model found since the last time, if it is better than ``upper``."""
@@ -101,16 +107,21 @@ class Worker:
         self.best = np.inf, None
         return support
 
+    def listed(self) -> list[FoundModels]:
+        """The models on the list, which is empty afterwards."""
+        listing = self.explorer.listing
+        if not listing.counts["models"][0]:
+            return []
+        found = FoundModels.of(listing, self.columns)
+        empty_listing(listing)
+        return [found]
+
     def flush_list(self) -> None:
         """Make room for more models."""
-        listing = self.explorer.listing
-        if listing.counts["models"][0]:
-            self.found.append(FoundModels.of(listing, self.columns))
-            empty_listing(listing)
+        self.found += self.listed()
 
     def collect_list(self) -> list[FoundModels]:
-        """The models listed since the last time."""
-        self.flush_list()
+        """The models taken off the list since the last time."""
         found, self.found = self.found, []
         return found
 
@@ -130,65 +141,100 @@ class Worker:
         decisions = self.explorer.decided_by_root()
         return np.asarray(np.sign(decisions) * (self.columns[np.abs(decisions) - 1] + 1))
 
-    def split_with(self, idle: Worker) -> None:
-        """Give every second open node to a worker that has none."""
-        idle.open_nodes = split_off(self.open_nodes, idle.open_nodes)
+    def remember(self, closed_bound: float) -> None:
+        """Count what an earlier run has pruned or screened away: nothing of it has a smaller bound."""
+        self.explorer.remember(closed_bound)
+        self.closed_bound = min(self.closed_bound, closed_bound)
+
+    def split_with(self, idle: Worker, every: int = 2, most: int | None = None) -> None:
+        """Give every second open node, or every third or so, to a worker that has none."""
+        idle.open_nodes = split_off(self.open_nodes, idle.open_nodes, every, most)
 
 
-@dataclass
-class Workers:
-    """All workers of a search, and what they share."""
+class Workshop:
+    """What the workers of one search have in common, and how to make them: each takes time and memory.
 
-    each: list[Worker]
-    shared: RecordArray  # [a record of `safescreen.kernels.exploration.SHARED`]
+    Parameters
+    ----------
+    problem, root, fixings
+        The problem, its root, and what is decided about the whole tree; columns that are excluded are not held.
+    upper : float
+        The best objective, or the threshold, when the search begins.
+    count : int
+        Workers that are wanted; `most` says for how many there is room.
+    proof : ProofWriter or None
+        For what the workers log.
+    goal : Goal
+        What they look for.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        root: Root,
+        fixings: Fixings,
+        upper: float,
+        count: int,
+        proof: ProofWriter | None,
+        goal: Goal,
+    ) -> None:
+        self.columns = columns = np.flatnonzero(~fixings.excluded)
+        self.shared = make_shared(upper)
+        self._problem, self._root, self._proof, self._goal = problem, root, proof, goal
+        self._included = fixings.included[columns]
+        self._bounds = *_root_bounds(problem, root, columns), hopeless(problem, columns, upper)
+        self._width = min(columns.size, max(LEAST_WARM_START, 3 * int(np.count_nonzero(root.x)) // 2))
+        self._room = room = room_for(problem, root, columns.size, count, self._width)
+        if not (problem.design.readable_in_place or problem.design.has_room_for(columns.size, room.slots)):
+            raise MemoryError(
+                f"{columns.size:,} columns survive screening, but working memory holds {room.slots:,} of them, and X "
+                "is not held where others can be read: raise memory_limit, or screen more with a smaller gamma."
+            )
+        hot = _hot(problem, root, columns)
+        self._subproblem = restricted_for_search(problem, columns, _urgency(problem, root, columns, hot), room.slots)
+        self._beginning = Beginning(hot & self._subproblem.columns.are_held, _curvature(problem, root), room.capacity)
 
     @property
-    def n_columns(self) -> int:
-        """Columns that the search is about."""
-        return self.each[0].columns.size
+    def most(self) -> int:
+        """Workers that memory has room for."""
+        return self._room.workers
 
-    def explore(self, worker: Worker, upper: float, orders: Orders) -> None:
-        """Let a worker explore; one that runs dry calls the others back, so that nodes can be shared out again."""
-        if worker.explore(upper, orders):
-            self.shared["stop"] = 1
+    def subproblems(self, count: int) -> list[Subproblem]:
+        """The data for so many workers besides the first: columns that are written to are copied.
 
-    def let_go_on(self) -> None:
-        """Nobody is called back any more."""
-        self.shared["stop"] = 0
+        They are copied from those of the first worker, which must not explore meanwhile.
+        """
+        first = self._subproblem
+        return [first._replace(columns=first.columns.for_another_worker()) for _ in range(count)]
 
-    def share_nodes(self) -> None:
-        """Give idle workers half of the busiest one's nodes."""
-        for worker in self.each:
-            richest = max(self.each, key=lambda other: other.waiting)
-            if worker.waiting == 0 and richest.waiting >= 8:
-                richest.split_with(worker)
+    def worker(self, number: int, subproblem: Subproblem | None = None) -> Worker:
+        """A worker without open nodes; its number is its own. The first one needs no data besides."""
+        features = self.columns.size
+        log = _log(features, number, self.most, self._proof)
+        listing = _listing(self._problem, self.columns, self._goal, self._proof is not None)
+        subproblem = self._subproblem if subproblem is None else subproblem
+        explorer = Explorer(subproblem, self._beginning, self._bounds, self.shared, log, listing)
+        open_nodes = make_open_nodes(NODE_SLOTS, features, self._width, self._room.most_open)
+        return Worker(explorer, open_nodes, self.columns, self._proof)
 
+    def assignment(self) -> Assignment:
+        """What workers on other computers need; the first worker must not explore meanwhile."""
+        return Assignment(
+            name=uuid.uuid4().hex,
+            subproblem=self.subproblems(1)[0],
+            beginning=self._beginning,
+            bounds=self._bounds,
+            width=self._width,
+            most_open=self._room.most_open,
+            is_logged=self._proof is not None,
+        )
 
-def make_workers(
-    problem: Problem, root: Root, fixings: Fixings, upper: float, count: int, proof: ProofWriter | None, goal: Goal
-) -> Workers:
-    """At most ``count`` workers over the columns that are not excluded; the first one holds the root node."""
-    columns = np.flatnonzero(~fixings.excluded)
-    shared = make_shared(upper)
-    bounds = *_root_bounds(problem, root, columns), _hopeless(problem, columns, upper)
-    width = min(columns.size, max(LEAST_WARM_START, 3 * int(np.count_nonzero(root.x)) // 2))
-    room = _room(problem, root, columns.size, count, width)
-    hot = _hot(problem, root, columns)
-    subproblem = restricted_for_search(problem, columns, _urgency(problem, root, columns, hot), room.slots)
-    hot &= subproblem.columns.are_held
-    beginning = Beginning(hot, _curvature(problem, root), room.capacity)
-    each = []
-    for number in range(room.workers):
-        if number > 0:
-            subproblem = subproblem._replace(columns=subproblem.columns.for_another_worker())
-        log = _log(columns.size, number, room.workers, proof)
-        listing = _listing(problem, columns, goal, proof is not None)
-        explorer = Explorer(subproblem, beginning, bounds, shared, log, listing)
-        open_nodes = make_open_nodes(NODE_SLOTS, columns.size, width, room.most_open)
-        each.append(Worker(explorer, open_nodes, columns, proof))
-    status = np.where(fixings.included[columns], IN, 0).astype(np.int8)
-    add_root(each[0].open_nodes, status, root.x[columns], (root.bound.value, root.level, root.b))
-    return Workers(each, shared)
+    def first_worker(self) -> Worker:
+        """A worker that holds the root node."""
+        worker, root = self.worker(0), self._root
+        status = np.where(self._included, IN, 0).astype(np.int8)
+        add_root(worker.open_nodes, status, root.x[self.columns], (root.bound.value, root.level, root.b))
+        return worker
 
 
 def _root_bounds(problem: Problem, root: Root, columns: IndexArray) -> tuple[FloatArray, FloatArray]:
@@ -197,7 +243,7 @@ def _root_bounds(problem: Problem, root: Root, columns: IndexArray) -> tuple[Flo
     return np.where(chosen, -np.inf, raised)[columns], np.where(chosen, raised, -np.inf)[columns]
 
 
-def _hopeless(problem: Problem, columns: IndexArray, upper: float) -> IndexArray:
+def hopeless(problem: Problem, columns: IndexArray, upper: float) -> IndexArray:
     """Positions of columns with which nothing can be proved: rounding costs a bound more than it could be worth.
 
     That is so wherever a dual point is as large as it must be for a bound of some use. What is done about it is safe
@@ -212,7 +258,8 @@ def _log(features: int, number: int, count: int, proof: ProofWriter | None) -> P
     """A worker's log: empty for good where no proof is written; its numbers are its own."""
     if proof is None:
         return make_proof_log(0, 0, features, number, count)
-    return make_proof_log(LOGGED_NODES, max(LOGGED_ENTRIES, 4 * features), features, number, count)
+    entries = max(LOGGED_ENTRIES, 4 * features)
+    return make_proof_log(LOGGED_NODES, entries, features, proof.first_number + number, count)
 
 
 def _listing(problem: Problem, columns: IndexArray, goal: Goal, keep_refuted: bool) -> Listing:
@@ -224,7 +271,7 @@ def _listing(problem: Problem, columns: IndexArray, goal: Goal, keep_refuted: bo
     return make_listing(models, entries, problem.included[columns], goal.kind, keep_refuted)
 
 
-def _room(problem: Problem, root: Root, features: int, workers: int, width: int) -> Room:
+def room_for(problem: Problem, root: Root, features: int, workers: int, width: int) -> Room:
     """How much of the tree is held."""
     nonzero = int(np.count_nonzero(root.x))
     budget = problem.k if problem.k < features else 0

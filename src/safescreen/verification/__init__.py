@@ -45,6 +45,9 @@ class Verification:
         Problem and results, as the proof states them.
     fingerprint : str
         SHA-256 of the matrix given.
+    identified : bool
+        Whether the proof states a fingerprint of its matrix. If not, because there was no time to compute it, the
+        proof was checked against the data given all the same, and what it proves holds for these.
     seconds : float
         Time taken.
     models : int
@@ -52,6 +55,8 @@ class Verification:
     missing_bound : float
         No admissible model that is missing on the list is better than this; of a list of minimal models, none that has
         no listed model as a part.
+    avoiding_bound : float
+        Of a core: no admissible model that uses too few of its features is better than this.
     """
 
     valid: bool
@@ -68,6 +73,8 @@ class Verification:
     seconds: float = 0.0
     models: int = 0
     missing_bound: float = math.nan
+    identified: bool = field(default=True, repr=False)
+    avoiding_bound: float = math.nan
 
     @property
     def problem(self) -> str:
@@ -91,12 +98,23 @@ class Verification:
         """What is proved, in one sentence."""
         if "goal" not in self.claims:
             return f"no model of this problem ({self.problem}) is better by more than {self.gap:.2g} (relative)."
+        if self.claims["goal"] == "core":
+            return self._core_statement
         listed = f"is one of the {self.models:,} listed"
         if self.claims["goal"] == "minimal":
             listed = f"contains one of the {self.models:,} listed" + (
                 ", none of whose features can be left out" if self.claims["complete"] else ""
             )
         return f"every model of this problem ({self.problem}) with an objective below {self._threshold} {listed}."
+
+    @property
+    def _core_statement(self) -> str:
+        features, within = len(self.claims["core"]), 100.0 * self.claims["within"]
+        return (
+            f"every model of this problem ({self.problem}) with an objective below {self.avoiding_bound:.12g}, and so "
+            f"every one within {within:g} % of the best, uses at least {self.claims['at_least']} of the {features:,} "
+            "features listed."
+        )
 
     @property
     def _threshold(self) -> str:
@@ -106,13 +124,14 @@ class Verification:
     def __str__(self) -> str:
         if not self.valid:
             return f"Refused: {self.reason}"
+        note = "" if self.identified else " (of the data given: the proof has no fingerprint of its matrix)"
         return (
             f"Valid: {self.statement}\n"
             f"  objective    {self.objective:.15g}\n"
             f"  lower bound  {self.lower_bound:.15g}\n"
             f"  modelled     probability of {self.modelled}\n"
             f"  tree         {self.nodes} nodes, {self.leaves} leaves, {self.points} dual points evaluated\n"
-            f"  data         SHA-256 {self.fingerprint[:16]}...\n"
+            f"  data         SHA-256 {self.fingerprint[:16]}...{note}\n"
             f"  checked in   {self.seconds:.3g} s"
         )
 
@@ -195,6 +214,7 @@ def verify(
         reason=reason,
         claims=found.claims,
         fingerprint=found.fingerprint,
+        identified=found.identified,
         seconds=perf_counter() - start,
         **vars(found.numbers),
     )

@@ -7,7 +7,8 @@ wrong, relative to its size.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ BATCH_ENTRIES = 1 << 17
 PASS_ENTRIES = 1 << 24
 """How many entries are passed over in one call, so that Ctrl-C is answered between two calls."""
 
+BETWEEN_PIECES: ContextVar[Callable[[], None]] = ContextVar("between pieces", default=lambda: None)
+"""What is called between two pieces of long work: whoever has no time for all of it may raise."""
+
 
 def batches(count: int, width: int) -> Iterator[slice]:
     """``0 ... count - 1`` in pieces, so that arrays with rows of this width have a bounded size."""
@@ -46,6 +50,7 @@ def pieces(count: int, step: int) -> Iterator[slice]:
     """``0 ... count - 1`` in pieces of about this length."""
     step = max(step, 1)
     for first in range(0, count, step):
+        BETWEEN_PIECES.get()()
         yield slice(first, min(first + step, count))
 
 

@@ -17,7 +17,8 @@ The steps are those of ``docs/proof-format.md``, in its order:
 3. The upper bound: the objective of the model (here).
 4. The lower bound: the least that dual points prove (``dual_bounds.py``) in the regions of a tree that
    leaves no model out (``search_tree.py``), put together here. In a list of models it is about those that are
-   missing: the supports on the list, and those that leaves still leave, are looked at in ``listed_models.py``.
+   missing: the supports on the list, and those that leaves still leave, are looked at in ``listed_models.py``. Of a
+   core it is about the models that use too few of its features (``cores.py``).
 5. The claims of the proof, held against what was found (here).
 """
 
@@ -32,12 +33,13 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from safescreen.verification.arithmetic import ROUNDOFF, Array, batches, logistic_loss
+from safescreen.verification.cores import CoreBounds, core_bounds
 from safescreen.verification.dual_bounds import OUT, bound_nodes, evaluate_points
 from safescreen.verification.listed_models import Leaf, ListedModels, read_models, settle_leaf
 from safescreen.verification.reading import (
-    CLAIM_FIELDS,
-    LIST_CLAIM_FIELDS,
-    LIST_FIELDS,
+    CLAIMS,
+    CORE,
+    EXTRA_FIELDS,
     LIST_OF_MODELS,
     Arrays,
     Header,
@@ -77,6 +79,7 @@ class Numbers:
     points: int = 0
     models: int = 0
     missing_bound: float = math.nan
+    avoiding_bound: float = math.nan
 
 
 @dataclass
@@ -85,6 +88,7 @@ class Findings:
 
     claims: dict[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
+    identified: bool = False
     numbers: Numbers = field(default_factory=Numbers)
 
 
@@ -99,9 +103,13 @@ def check(
 ) -> None:
     """Take all steps, and refuse the proof at the first that fails; ``found`` is what is known by then.
 
-    ``X`` holds doubles, or sparse columns in canonical form. It is hashed meanwhile, as that takes long;
-    but whatever the other steps say, the proof is refused and no number is kept unless the matrix is the
-    one of the proof. Ctrl-C gives the hashing up.
+    ``X`` holds doubles, or sparse columns in canonical form. It is hashed meanwhile, as that takes long; but
+    whatever the other steps say, the proof is refused and no number is kept if the proof is about a matrix
+    with another fingerprint. Ctrl-C gives the hashing up.
+
+    A proof may state that its matrix was not hashed. No step needs the fingerprint: whoever has the data can
+    compute it, so that it never was a reason to believe anything else in the file. It only tells other data
+    at once, where the other steps would say what does not fit.
     """
     form_at_hand = "sparse" if is_sparse(X) else "dense"
     given_up = Event()
@@ -117,15 +125,17 @@ def check(
             check_upper_bound(problem, header, arrays, numbers)
             if header["version"] == LIST_OF_MODELS:
                 check_list_of_models(problem, header, arrays, numbers)
+            elif header["version"] == CORE:
+                check_core(header, core_bounds(problem, header, arrays), numbers)
             else:
                 check_lower_bound(problem, header, arrays, numbers)
         except Exception as error:
             refusal = error
-        stated_form = header["matrix_form"]
-        same_form = stated_form == form_at_hand
-        found.fingerprint = hashing.result() if same_form else matrix_fingerprint(X, stated_form)
-        same_matrix = found.fingerprint == header["fingerprint"].get("matrix")
-        require(same_matrix, "The matrix is not the one of the proof.")
+        form = header["matrix_form"]
+        found.fingerprint = hashing.result() if form == form_at_hand else matrix_fingerprint(X, form)
+        stated = header["fingerprint"].get("matrix", "")
+        found.identified = stated is not None
+        require(stated in (None, found.fingerprint), "The matrix is not the one of the proof.")
         found.numbers = numbers
         if refusal is not None:
             raise refusal
@@ -136,15 +146,16 @@ def check(
 
 def statements(header: Header, arrays: Arrays) -> dict[str, Any]:
     """The problem and its results as the proof states them; it cannot claim what is not held against it."""
-    is_list = header["version"] == LIST_OF_MODELS
-    stated = {name: header["claims"][name] for name in (LIST_CLAIM_FIELDS if is_list else CLAIM_FIELDS)}
+    version = header["version"]
+    stated = {name: header["claims"][name] for name in CLAIMS[version]}
     for name in ("software", "mu", "k", "gamma", "fit_intercept", "standardize", "classes"):
         stated[name] = header.get(name)
     for name in ("include", "exclude"):
         stated[name] = arrays[name].tolist()
     stated["weighted"] = bool(np.unique(arrays["weights"]).size > 1)
-    if is_list:
-        stated |= {name: header[name] for name in LIST_FIELDS}
+    stated |= {name: header[name] for name in EXTRA_FIELDS[version]}
+    if version == CORE:
+        stated["core"] = arrays["core"].tolist()
     return stated
 
 
@@ -404,6 +415,29 @@ def check_list_of_models(problem: StatedProblem, header: Header, arrays: Arrays,
     require(claims["complete"] == complete, "The list is said to be complete, or not to be, and the opposite holds.")
     if models.minimal and complete:
         require(models.is_antichain(), "A listed model is part of another one.")
+
+
+def check_core(header: Header, bounds: CoreBounds, numbers: Numbers) -> None:
+    """Whoever uses too few features of the core is worse than the best by more than the tolerance.
+
+    The model's objective, rounded up, is at least that of the best one, and the bound is rounded down: no rounding
+    speaks for the claim here.
+    """
+    objective, claims = numbers.objective, header["claims"]
+    numbers.leaves, numbers.points = 1, 1
+    numbers.lower_bound = min(bounds.of_all, objective)
+    numbers.enclosure = (numbers.lower_bound, numbers.lower_bound + bounds.uncertainty)
+    numbers.gap = (objective - numbers.lower_bound) / abs(objective)
+    numbers.avoiding_bound = bounds.avoiding
+    shown = bounds.avoiding + CLAIM_TOLERANCE * abs(objective)
+    as_high = claims["lower_bound"] <= shown
+    require(as_high, f"The bound is only {bounds.avoiding!r}, not {claims['lower_bound']!r} as claimed.")
+    needed = (1.0 + header["within"]) * objective * (1.0 + 8.0 * ROUNDOFF)
+    require(
+        bounds.avoiding > needed,
+        f"A model that uses fewer of the features may have an objective of {bounds.avoiding!r}, which is within the "
+        f"tolerance ({needed!r}).",
+    )
 
 
 def at_least_trivial(terms: Terms, lower: LowerBound) -> LowerBound:

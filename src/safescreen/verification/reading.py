@@ -37,12 +37,23 @@ HEADER_FIELDS = {
 }
 LIST_FIELDS = {"goal": str, "listed": int, "threshold": float}
 """What the header of a list of models (version 2) states as well."""
+CORE_FIELDS = {"goal": str, "at_least": int, "within": float}
+"""And that of a core (version 3)."""
 ABOUT_THE_FILE = ("format", "version", "software")
 """Fields that say nothing about the problem; any other one might, so that nothing else is let past unread."""
 CLAIM_FIELDS = {"objective": float, "lower_bound": float, "rel_gap": float, "status": str}
 LIST_CLAIM_FIELDS = {"objective": float, "missing_bound": float, "complete": bool, "status": str}
-ONE_MODEL, LIST_OF_MODELS = 1, 2
-"""The versions of the format: a proof that a model is the best, and a list of all good ones."""
+CORE_CLAIM_FIELDS: dict[str, type] = {"objective": float, "lower_bound": float}
+ONE_MODEL, LIST_OF_MODELS, CORE = 1, 2, 3
+"""The versions of the format: a proof that a model is the best, a list of all good ones, and what all good ones use."""
+EXTRA_FIELDS: dict[int, dict[str, type]] = {ONE_MODEL: {}, LIST_OF_MODELS: LIST_FIELDS, CORE: CORE_FIELDS}
+CLAIMS: dict[int, dict[str, type]] = {
+    ONE_MODEL: CLAIM_FIELDS,
+    LIST_OF_MODELS: LIST_CLAIM_FIELDS,
+    CORE: CORE_CLAIM_FIELDS,
+}
+"""What the header and its claims state, by version."""
+GOALS = {LIST_OF_MODELS: ("all", "minimal"), CORE: ("core",)}
 
 NODE = np.dtype(
     [
@@ -71,6 +82,7 @@ LIST_ARRAYS = {
     "models_intercept": "<f8",
     "models_objective": "<f8",
 }
+CORE_ARRAYS = {"core": "<i8"}
 STANDARDIZED_ARRAYS = {"means": "<f8", "scales": "<f8"}
 TREE_ARRAYS: dict[str, Any] = {"nodes": NODE, "screened": "<i4", "feature": "<i4", "value": "<f8"}
 """What each chunk of the tree consists of."""
@@ -119,15 +131,17 @@ def read_header(contents: dict[str, bytes]) -> Header:
         header = json.loads(text.tobytes())
     version = header.get("version")
     require(header.get("format") == "safescreen-proof", "The file is no safescreen proof.")
-    known = version in (ONE_MODEL, LIST_OF_MODELS) and type(version) is int
-    require(known, f"The proof has version {version!r}, but only 1 and 2 are known.")
-    fields = HEADER_FIELDS if version == ONE_MODEL else HEADER_FIELDS | LIST_FIELDS
+    known = type(version) is int and version in EXTRA_FIELDS
+    require(known, f"The proof has version {version!r}, but only 1, 2 and 3 are known.")
+    fields = HEADER_FIELDS | EXTRA_FIELDS[version]
     unknown = sorted(set(header) - set(fields) - set(ABOUT_THE_FILE))
     require(not unknown, f"The header states {unknown}, which this checker does not know.")
     check_fields(header, fields)
-    check_fields(header["claims"], CLAIM_FIELDS if version == ONE_MODEL else LIST_CLAIM_FIELDS)
+    require(header["matrix_form"] in ("dense", "sparse"), "The header has no proper 'matrix_form'.")
+    check_fields(header["claims"], CLAIMS[version])
+    if version in GOALS:
+        require(header["goal"] in GOALS[version], f"The goal {header['goal']!r} is not known.")
     if version == LIST_OF_MODELS:
-        require(header["goal"] in ("all", "minimal"), f"The goal {header['goal']!r} is not known.")
         require(header["listed"] >= 0, "The number of listed models is negative.")
     return dict(header)
 
@@ -147,6 +161,8 @@ def array_types(header: Header, n_members: int) -> dict[str, Any]:
     types: dict[str, Any] = REQUIRED_ARRAYS | OPTIONAL_ARRAYS
     if header["version"] == LIST_OF_MODELS:
         types |= LIST_ARRAYS
+    if header["version"] == CORE:
+        types |= CORE_ARRAYS
     if header["standardize"]:
         types |= STANDARDIZED_ARRAYS
     for chunk in range(min(header["chunks"], n_members)):

@@ -1,8 +1,8 @@
 """Recognise the problem: a proof counts only if it is about the data at hand.
 
 A file holds no data, but their fingerprints, and means and scales if the columns are standardised. Labels,
-weights and matrix must have these fingerprints; means and scales are computed again, as nothing else says
-that they are right.
+weights and matrix must have these fingerprints, unless the matrix was not hashed; means and scales are
+computed again, as nothing else says that they are right.
 """
 
 from __future__ import annotations

@@ -8,8 +8,16 @@ from typing import Annotated
 import safescreen as ss
 from safescreen.cli.failures import finish, is_enough
 from safescreen.cli.grouping import expand, only
-from safescreen.cli.options import DataOptions, EstimateOptions, OutputOptions, SearchOptions, TermOptions
+from safescreen.cli.options import (
+    CheckpointOptions,
+    DataOptions,
+    EstimateOptions,
+    OutputOptions,
+    SearchOptions,
+    TermOptions,
+)
 from safescreen.cli.output.files import (
+    check_files,
     check_outputs,
     keeping_proof_failures,
     print_json,
@@ -25,12 +33,14 @@ def fit(
     terms: TermOptions,
     estimation: EstimateOptions,
     search: SearchOptions,
+    kept: CheckpointOptions,
     outputs: Annotated[OutputOptions, only("model", "proof", "report", "json", "quiet", "accept_limit")],
 ) -> None:
     """Find the provably best sparse logistic model of a file.
 
     Features are chosen, with a proof, at the ridge --gamma; their coefficients are then estimated at --refit-gamma.
-    Ctrl-C ends the search and keeps the best model so far.
+    Ctrl-C ends the search and keeps the best model so far. With --checkpoint and --resume the same command goes on from
+    where it was, also after it was killed.
     """
     from safescreen.cli.inputs import load, load_test, make_problem, noted
     from safescreen.cli.output.about import about, show_check
@@ -38,6 +48,7 @@ def fit(
     from safescreen.estimation import estimate
 
     check_outputs(outputs, source.data, source.test)
+    check_files(outputs.files | kept.files, source.data, source.test)
     data = load(source.data, source.reading(), terms.include)
     problem = make_problem(data, terms.asdict(), source.copies)
     held_out = load_test(source.test, data)
@@ -47,7 +58,7 @@ def fit(
     warnings = make_console(outputs.quiet, stderr=True)
     warn_of_scales(warnings, problem)
     with keeping_proof_failures() as failures:
-        solution = ss.solve(problem, **vars(search), progress=not outputs.quiet, proof=outputs.proof)
+        solution = ss.solve(problem, **vars(search), **vars(kept), progress=not outputs.quiet, proof=outputs.proof)
     outputs = replace(outputs, proof=None) if failures else outputs
     result = Result(data, solution, estimate(solution, estimation.ridge), held_out)
     result.show(console)

@@ -53,7 +53,18 @@ def verify(
     show_notes(console, data.notes)
     _show(console, result)
     if outputs.json:
-        names = ("valid", "problem", "objective", "lower_bound", "gap", "leaves", "nodes", "seconds", "reason")
+        names = (
+            "valid",
+            "problem",
+            "objective",
+            "lower_bound",
+            "gap",
+            "leaves",
+            "nodes",
+            "seconds",
+            "reason",
+            "identified",
+        )
         told = {**attributes(result, *names), **_list(result)}
         print_json({**_opening(source.data, data, result), **told, "notes": data.notes})
     finish(proved=result.valid)
@@ -74,6 +85,11 @@ def _list(result: ss.Verification) -> dict[str, Any]:
     """What a proof of a list of models says besides."""
     if "goal" not in result.claims:
         return {}
+    if result.claims["goal"] == "core":
+        return {
+            **{name: result.claims[name] for name in ("goal", "core", "at_least", "within")},
+            **attributes(result, "avoiding_bound"),
+        }
     stated = {"goal": result.claims["goal"], "complete": result.valid and result.claims["complete"]}
     return {**stated, **attributes(result, "models", "missing_bound")}
 
@@ -92,3 +108,5 @@ def _show(console: Console, result: ss.Verification) -> None:
     )
     console.print(f"Modelled: probability of {plain(result.modelled)}.")
     console.print(grid({"problem": result.problem, **result_rows(result), "leaves": f"{result.leaves:,}"}))
+    if not result.identified:
+        console.print("[dim]The proof has no fingerprint of its matrix: it was checked against the data given.[/dim]")

@@ -79,16 +79,19 @@ def write_files(
 def keeping_proof_failures() -> Iterator[list[str]]:
     """Say on standard error if a proof could not be written, and have the sentence in the list; pass other warnings on.
 
-    The result is worth showing and keeping all the same, but the exit status is to tell.
+    The result is worth showing and keeping all the same, but the exit status is to tell. A checkpoint is no result.
     """
     said: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ss.ProofNotWrittenWarning)
+        warnings.simplefilter("always", ss.CheckpointNotWrittenWarning)
         yield said
     for one in caught:
         if issubclass(one.category, ss.ProofNotWrittenWarning):
             said.append(str(one.message))
             complain(said[-1])
+        elif issubclass(one.category, ss.CheckpointNotWrittenWarning):
+            complain(str(one.message))
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 

@@ -24,6 +24,7 @@ from safescreen.reporting.content.subject import Subject
 
 _LIBRARIES = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn, "numba": numba}
 _LONGEST_NOTE = 600  # characters
+_NOT_HASHED = "none: there was no time to compute it; the proof is checked against the data given"
 _SAME = 1e-9  # relative difference of objectives that rounding explains
 
 
@@ -44,7 +45,7 @@ def _proof(subject: Subject) -> str:
     fingerprint, claims = _header(file)
     _check_belongs(file, claims, [solution.objective for solution in subject.solutions])
     checksums = {f"SHA-256 of {file.name}": hashlib.sha256(content).hexdigest()}
-    checksums |= {f"Fingerprint of the {part}": digest for part, digest in fingerprint.items()}
+    checksums |= {f"Fingerprint of the {part}": digest or _NOT_HASHED for part, digest in fingerprint.items()}
     choice = f"The proof is about the choice of features at γ = {subject.problem.gamma:g}, not about the estimates."
     return html.filled(
         "proof.html",

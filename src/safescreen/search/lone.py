@@ -1,0 +1,95 @@
+"""A crew of one: it takes the same path every time, and rests whenever it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import wait
+from contextlib import contextmanager
+from types import TracebackType
+
+from safescreen import expiry
+from safescreen.arrays import IndexArray
+from safescreen.kernels import Orders
+from safescreen.kernels.patience import attend
+from safescreen.search.crew import Rest
+from safescreen.search.found import FoundModels
+from safescreen.search.workers import Worker
+
+
+class LoneWorker:
+    """One worker, called from the thread of the search.
+
+    Parameters
+    ----------
+    worker : Worker
+        Who holds the root node.
+    expired : callable
+        Whether time is up: asked while a node is relaxed that may take long.
+    """
+
+    size = 1
+
+    def __init__(self, worker: Worker, expired: Callable[[], bool]) -> None:
+        self._worker, self._expired = worker, expired
+
+    @property
+    def columns(self) -> IndexArray:
+        """The columns that the search is about."""
+        return self._worker.columns
+
+    @property
+    def nodes(self) -> int:
+        """Nodes explored."""
+        return self._worker.nodes
+
+    @property
+    def open_nodes(self) -> int:
+        """Nodes waiting."""
+        return self._worker.waiting
+
+    @property
+    def lower_bound(self) -> float:
+        """The smallest bound of anything open or closed."""
+        return self._worker.lower_bound
+
+    def explore(self, upper: float, orders: Orders) -> None:
+        """Explore until the allowance is used or nothing is left."""
+        worker = self._worker
+        if worker.is_long:
+            task = expiry.begun(lambda: worker.explore(upper, orders))
+            try:
+                attend([task], worker.at_hand, self._expired)
+            finally:
+                wait([task])  # once halted, it is there soon
+            task.result()
+        else:
+            worker.explore(upper, orders)
+        worker.flush_log()
+        worker.flush_list()
+
+    def collect_model(self, upper: float) -> IndexArray | None:
+        """The support of the best model found since the last time, if it is better than ``upper``."""
+        return self._worker.collect_model(upper)
+
+    def collect_lists(self) -> list[FoundModels]:
+        """The models listed since the last time."""
+        return self._worker.collect_list()
+
+    @contextmanager
+    def at_rest(self) -> Iterator[Rest]:
+        """As it always is between two calls."""
+        worker = self._worker
+        yield Rest([worker.open_nodes], worker.closed_bound, worker.decided_by_root())
+
+    def __enter__(self) -> LoneWorker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """There is nothing to end."""
+
+    def finish(self) -> IndexArray:
+        """Complete the proof of the tree; returns what the root's dual point has decided in it."""
+        self._worker.finish_log()
+        return self._worker.decided_by_root()
