@@ -16,6 +16,7 @@ ROOMS = {
     "arrays": "",
     "rounding": "",
     "tuning": "",
+    "exact_sums": "arrays",
     "expiry": "",
     "working_memory": "tuning",
     "defaults": "",
@@ -29,9 +30,9 @@ ROOMS = {
     "verification": "",
     # the solver, from the matrix to the search
     "design": "arrays rounding tuning expiry working_memory",
-    "problem": "arrays rounding sparsity text formatting.cards design",
+    "problem": "arrays rounding exact_sums sparsity text formatting.cards design",
     "kernels": "arrays rounding tuning expiry design.columns",
-    "relaxation": "arrays rounding tuning expiry working_memory formatting.cards design problem kernels",
+    "relaxation": "arrays rounding exact_sums tuning expiry working_memory formatting.cards design problem kernels",
     "screening": "arrays rounding formatting.cards problem relaxation",
     "incumbents": "arrays tuning expiry problem kernels relaxation screening",
     "search": "arrays rounding tuning expiry working_memory status text files formatting.cards verification problem "
@@ -41,21 +42,23 @@ ROOMS = {
     "summary": "arrays formatting problem.labels search.solution estimation",
     "stability": "arrays status formatting problem search estimation",
     "good_models": "arrays status files formatting problem search",
+    "cores": "arrays rounding working_memory formatting problem relaxation incumbents search",
     # what users touch
     "datasets": "arrays files",
-    "estimators": "arrays defaults status text prediction problem screening search estimation path summary stability",
-    "plots": "arrays formatting.escaping problem screening search path stability good_models",
+    "estimators": "arrays defaults status text prediction problem screening search estimation path summary stability "
+    "cores",
+    "plots": "arrays formatting.escaping problem screening search path stability good_models cores",
     "saving": "defaults files problem.copies problem.validation search.solution estimation estimators",
     "tables": "arrays sparsity text files",
     "reporting": "arrays status files prediction formatting problem search.solution estimation path summary "
     "good_models estimators",
     "safescreen": "status verification problem relaxation screening search estimation path summary stability "
-    "good_models datasets estimators plots saving.model_files reporting",
+    "good_models cores datasets estimators plots saving.model_files reporting",
     # what uses the public interface
     "testing": "status problem safescreen",
     "reproduction": "files formatting.digits plots.base safescreen testing",
     "cli": "arrays defaults status text files prediction formatting.documents problem.labels problem.terms search "
-    "estimation path summary good_models estimators.choosing saving.record tables safescreen testing.conic "
+    "estimation path summary good_models cores estimators.choosing saving.record tables safescreen testing.conic "
     "reproduction",
     "__main__": "cli",
 }

@@ -81,7 +81,7 @@ def test_commands_on_the_page_of_the_command_line_run(tmp_path, monkeypatch):
     frame.drop(columns="label").head().to_csv("new.csv", index=False)
     frame.to_csv("test.csv", index=False)
     lines = [line for line in read(DOCS / "command-line.md").splitlines() if line.startswith("safescreen ")]
-    assert len(lines) == 6
+    assert len(lines) == 7
     for line in lines:
         result = CliRunner().invoke(cli.app, line.split()[1:])
         assert result.exit_code == 0, f"{line}\n{result.output}"

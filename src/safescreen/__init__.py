@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is public
     from safescreen import datasets as datasets
+    from safescreen.cores import Core as Core
+    from safescreen.cores import core as core
     from safescreen.estimation import Estimate as Estimate
     from safescreen.estimators import CopiesWarning as CopiesWarning
     from safescreen.estimators import EndedEarlyWarning as EndedEarlyWarning
@@ -26,6 +28,7 @@ if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is
     from safescreen.path import l0_path as l0_path
     from safescreen.plots import AlternativesDisplay as AlternativesDisplay
     from safescreen.plots import ConvergenceDisplay as ConvergenceDisplay
+    from safescreen.plots import CoreDisplay as CoreDisplay
     from safescreen.plots import CVDisplay as CVDisplay
     from safescreen.plots import PathDisplay as PathDisplay
     from safescreen.plots import ScreeningDisplay as ScreeningDisplay
@@ -37,6 +40,7 @@ if TYPE_CHECKING:  # each name `as` itself, which tells type checkers that it is
     from safescreen.saving.model_files import load_model as load_model
     from safescreen.saving.model_files import save_model as save_model
     from safescreen.screening import Screening as Screening
+    from safescreen.search import CheckpointNotWrittenWarning as CheckpointNotWrittenWarning
     from safescreen.search import ProofNotWrittenWarning as ProofNotWrittenWarning
     from safescreen.search import Solution as Solution
     from safescreen.search import screen as screen
@@ -53,8 +57,11 @@ _HOMES = {
     "Alternatives": "good_models",
     "AlternativesDisplay": "plots",
     "CVDisplay": "plots",
+    "CheckpointNotWrittenWarning": "search",
     "ConvergenceDisplay": "plots",
     "CopiesWarning": "estimators",
+    "Core": "cores",
+    "CoreDisplay": "plots",
     "EndedEarlyWarning": "estimators",
     "Estimate": "estimation",
     "GridEdgeWarning": "estimators",
@@ -78,6 +85,7 @@ _HOMES = {
     "Summary": "summary",
     "Verification": "verification",
     "alternatives": "good_models",
+    "core": "cores",
     "datasets": "",
     "l0_path": "path",
     "load_model": "saving.model_files",

@@ -340,3 +340,14 @@ def test_alternatives_that_are_priced_by_bounds_alone():
     np.testing.assert_allclose([bar.get_width() for bar in proved], [1.0, 0.5, 0.0, 0.0])
     np.testing.assert_allclose([bar.get_width() for bar in open_part], [0.0, 1.5, 0.0, 0.0])
     np.testing.assert_allclose(prices.collections[0].get_offsets(), [[1.0, 0.0]])
+
+
+def test_the_size_of_a_core(problem):
+    core = ss.core(problem, within=0.0)
+    display = ss.CoreDisplay.from_core(core, within=[0.0, 0.01, 1000.0], color="red")
+    (line,) = display.ax_.lines
+    assert line.get_xdata().tolist() == [0.0, 1.0]
+    assert line.get_ydata()[0] == len(core)
+    assert line.get_color() == "red"
+    assert np.isnan(display.size[2])
+    assert "at least 1" in display.ax_.get_title()

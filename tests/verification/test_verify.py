@@ -70,6 +70,111 @@ def test_honest_proofs_hold(first, tmp_path):
         assert result.enclosure[0] == result.lower_bound <= result.enclosure[1]
 
 
+# -- proofs without a fingerprint of the matrix ------------------------------------------------------------------------
+
+
+def without_fingerprint(path, **changes):
+    """The proof as it is written where there is no time to hash the matrix, and with these changes of its header."""
+    header, arrays = load(path)
+    header["fingerprint"]["matrix"] = None
+    save(path.with_name("unhashed.npz"), header | changes, arrays)
+    return path.with_name("unhashed.npz")
+
+
+def test_a_matrix_that_was_not_hashed(proof):
+    path, X, y, truth = proof
+    known, unknown = verify(path, X, y), verify(without_fingerprint(path), X, y)
+    assert known.identified
+    assert not unknown.identified
+    assert unknown.valid
+    never_too_much(unknown, truth)
+    assert unknown.fingerprint == known.fingerprint
+    assert (unknown.objective, unknown.enclosure) == (known.objective, known.enclosure)
+    assert "(of the data given: the proof has no fingerprint of its matrix)" in str(unknown)
+    assert "no fingerprint" not in str(known)
+    sparse_form = verify(without_fingerprint(path), sparse.csr_array(X), y)
+    assert sparse_form.valid
+    assert sparse_form.lower_bound == pytest.approx(known.lower_bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("matrix", ["", 0, False, [], {}, "null", "0" * 64])
+def test_nothing_else_stands_for_a_matrix_that_was_not_hashed(proof, matrix):
+    path, X, y, _ = proof
+    prints = load(path)[0]["fingerprint"]
+    changed = without_fingerprint(path, fingerprint={**prints, "matrix": matrix})
+    assert verify(changed, X, y).reason == "The matrix is not the one of the proof."
+    missing = without_fingerprint(path, fingerprint={name: prints[name] for name in ("labels", "weights")})
+    assert verify(missing, X, y).reason == "The matrix is not the one of the proof."
+    assert "matrix_form" in verify(without_fingerprint(path, matrix_form="any"), X, y).reason
+
+
+def _swapped(X):
+    X[:, [0, 1]] = X[:, [1, 0]]
+
+
+def _set(place, value):
+    def change(X):
+        X[place] = value
+
+    return change
+
+
+OTHER_DATA = {
+    "another row": (_set((5, slice(0, 6)), 0.1), "means and scales"),
+    "columns swapped": (_swapped, "means and scales"),
+    "an entry that is missing": (_set((0, 0), np.nan), "not finite"),
+    "an entry that is infinite": (_set((0, 2), np.inf), "not finite"),
+    "an entry that is too large": (_set((0, 2), 1e200), "not finite"),
+    "a constant column that is none": (_set((0, 7), 3.0 + 1e-15), "constant"),
+    "one more constant column": (_set((slice(None), 4), 2.0), "means and scales"),
+    "one more column of zeros": (_set((slice(None), 4), 0.0), "means and scales"),
+}
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csc_array])
+@pytest.mark.parametrize("change", OTHER_DATA)
+def test_other_data_are_told_without_a_fingerprint(proof, change, kind):
+    path, X, y, _ = proof
+    alter, reason = OTHER_DATA[change]
+    other = X.copy()
+    alter(other)
+    result = verify(without_fingerprint(path), kind(other), y)
+    assert not result.valid
+    assert reason in result.reason
+
+
+def test_all_else_is_checked_as_ever(proof):
+    path, X, y, _ = proof
+    unhashed = without_fingerprint(path)
+    assert "shape" in verify(unhashed, X[:, :-1], y).reason
+    assert "labels" in verify(unhashed, X, np.where(np.arange(40) == 7, -y, y)).reason
+    assert "weights" in verify(unhashed, X, y, np.ones(40)).reason
+    assert "another question" in verify(unhashed, X, y, k=5).reason
+    assert verify(unhashed, X.astype(np.float32), y).reason
+
+
+@pytest.mark.parametrize("first", [0, 10, 20])
+def test_without_a_fingerprint_a_bound_holds_for_whatever_data_are_given(first, tmp_path):
+    """A proof of other data is refused, or what it is found to prove is true of the data at hand."""
+    accepted = 0
+    for seed in range(first, first + 10):
+        hard = hard_problem(seed)
+        terms = dict(hard.kwargs)
+        X, y = terms.pop("X"), terms.pop("y")
+        prove(tmp_path / "proof.npz", X, y, seed=seed, gap=1e-6, node_limit=60, **terms)
+        unhashed, rng = without_fingerprint(tmp_path / "proof.npz"), np.random.default_rng(seed)
+        dense = X.toarray() if sparse.issparse(X) else np.asarray(X, np.float64)
+        for size in (0.0, 1e-12, 1e-4, 1.0):
+            other = dense * (1.0 + size * rng.standard_normal(dense.shape))
+            result = verify(unhashed, other, y)
+            accepted += result.valid and size > 0.0
+            assert result.valid or size > 0.0
+            truth = brute_force(ss.Problem(other, y, **terms)).value  # with means and scales of its own
+            assert not result.valid or result.lower_bound <= truth * (1.0 + 1e-8)
+            assert not result.valid or result.objective >= truth * (1.0 - 1e-8)
+    assert accepted >= 5
+
+
 def example(**terms):
     """Data with a tree worth the name: correlated columns and a weak ridge."""
     rng = np.random.default_rng(terms.pop("seed", 5))

@@ -12,6 +12,7 @@ import typer
 
 from safescreen import __version__
 from safescreen.cli.commands.alternatives import alternatives
+from safescreen.cli.commands.core import core
 from safescreen.cli.commands.cv import cv
 from safescreen.cli.commands.demo import demo
 from safescreen.cli.commands.evaluate import evaluate
@@ -55,7 +56,7 @@ def _options(
         raise typer.Exit
 
 
-for _command in (demo, fit, alternatives, screen, predict, evaluate, path, cv, verify, reproduce):
+for _command in (demo, fit, alternatives, screen, core, predict, evaluate, path, cv, verify, reproduce):
     app.command()(_command)
 
 

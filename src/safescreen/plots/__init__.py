@@ -5,6 +5,7 @@ A display is made by one of its ``from_...`` methods, which draws at once, or fr
 """
 
 from safescreen.plots.convergence import ConvergenceDisplay
+from safescreen.plots.cores import CoreDisplay
 from safescreen.plots.cross_validation import CVDisplay
 from safescreen.plots.good_models import AlternativesDisplay
 from safescreen.plots.path import PathDisplay
@@ -15,6 +16,7 @@ __all__ = [
     "AlternativesDisplay",
     "CVDisplay",
     "ConvergenceDisplay",
+    "CoreDisplay",
     "PathDisplay",
     "ScreeningDisplay",
     "StabilityDisplay",

@@ -1,0 +1,7 @@
+"""What every good model uses: safe screening of groups."""
+
+from safescreen.cores.asking import core
+from safescreen.cores.documents import answer
+from safescreen.cores.result import Core, CoreCurve
+
+__all__ = ["Core", "CoreCurve", "answer", "core"]
