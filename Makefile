@@ -8,9 +8,11 @@ STAMPS := $(VENV)/stamps
 WORKERS ?= auto
 BENCH  ?= reg card
 REF    ?= HEAD
+# Of modules without kernels, which are seen as well while the kernels they call are compiled.
+PLAIN_TESTS := tests/cores tests/design tests/problem tests/relaxation tests/search/test_checkpoint.py tests/search/test_fleet.py tests/search/test_wide_search.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test cover lint format docs bench bench-against bench-prediction clean
+.PHONY: help demo test test-torch cover lint format docs bench bench-against bench-prediction clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -19,13 +21,17 @@ demo: $(STAMPS)/core  ## screen and solve an embedded real data set
 	$(BIN)/safescreen demo
 
 test: $(STAMPS)/test  ## run the test-suite
-	@echo "The test-suite takes about 5 minutes on 2 cores."
+	@echo "The test-suite takes about 8 minutes on 2 cores."
 	$(BIN)/python -m pytest -n $(WORKERS) --durations=10 $(PYTEST_ARGS)
 
+test-torch: $(STAMPS)/test $(STAMPS)/torch  ## run the tests of arrays on a device with torch as well
+	$(BIN)/python -m pytest -n $(WORKERS) tests/design/test_device.py tests/design/test_device_kernels.py
+
 cover: $(STAMPS)/test  ## tell how much of the solver the tests reach, with its kernels interpreted
-	@echo "The interpreted tests take about a minute on 2 cores."
+	@echo "These tests take some minutes on 2 cores."
 	$(BIN)/python -m coverage erase
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -n $(WORKERS) -m "interpreted and not slow"
+	$(BIN)/python -m coverage run -m pytest -n $(WORKERS) $(PLAIN_TESTS)
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report
 
