@@ -126,6 +126,19 @@ def test_node_limits_are_kept(hectic, limit, n_threads, tmp_path):
     assert ss.verify(path, X, y).valid
 
 
+def test_node_limits_count_what_is_explored_between_two_looks(hectic, monkeypatch):
+    """The others go on while the thread of the search has something else to do."""
+    original = threads.Threads.explore
+
+    def explore_late(*args):
+        time.sleep(0.01)
+        original(*args)
+
+    monkeypatch.setattr(threads.Threads, "explore", explore_late)
+    solution = ss.solve(hard_problem(), node_limit=3000, n_threads=2, screening="none")
+    assert solution.nodes == 3000
+
+
 def hard():
     """More nodes than any test has time for."""
     rng = np.random.default_rng(0)

@@ -53,7 +53,7 @@ class Crew(Protocol):
 
         ``upper`` is the best objective, or the threshold, that the search knows by now: it is for all of them. An
         explorer's failure is raised here. Returns early when nothing is left or time is up. ``orders.node_limit`` is
-        for all of them together, and counts from now.
+        for all of them together, and counts from the first call: between two of them they may go on exploring.
         """
 
     def collect_model(self, upper: float) -> IndexArray | None:

@@ -131,16 +131,15 @@ class Fleet:
 
     def explore(self, upper: float, orders: Orders) -> None:
         """Explore, or let explore, for some hundredths of a second."""
-        last = self.nodes + orders.node_limit
         self._collect()
         self._recall_from_nowhere()
-        left = max(last - self.nodes - sum(flight.node_limit for flight in self.flights.values()), 0)
+        left = max(orders.node_limit - self.nodes - sum(flight.node_limit for flight in self.flights.values()), 0)
         if self._is_time_to_send():
             self._send(upper, orders._replace(node_limit=left))
         if not self.flights:
             few = self._sends() and self.home.waiting < FEW_NODES * self.post.threads()
             allowance = orders.allowance // 1000 if few else orders.allowance
-            self._alone.explore(upper, orders._replace(node_limit=left, allowance=allowance))
+            self._alone.explore(upper, orders._replace(node_limit=self.home.nodes + left, allowance=allowance))
             return
         end = monotonic() + STEP_SECONDS
         while not self._collect() and monotonic() < end:

@@ -151,7 +151,7 @@ class Threads:
             self._data = self._workshop.subproblems(self.size - 1)
         until = perf_counter() + SECONDS_OF_A_ROUND
         with self._lock:
-            self._upper, self._orders, self._last = upper, orders, self._nodes() + orders.node_limit
+            self._upper, self._orders, self._last = upper, orders, orders.node_limit
             shared = self._workshop.shared
             shared["upper"] = min(float(shared["upper"][0]), upper)
             self._resting = False

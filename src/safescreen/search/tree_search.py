@@ -82,7 +82,7 @@ class TreeSearch(ABC):
     def _explore(self, crew: Crew, upper: float) -> None:
         """Let the crew explore for a while."""
         limit = self.settings.node_limit
-        nodes = _NO_LIMIT if limit is None else max(limit - self.nodes, 0)
+        nodes = _NO_LIMIT if limit is None else max(limit - self._explored, 0)
         crew.explore(upper, self._orders._replace(node_limit=nodes))
 
     @contextmanager

@@ -82,10 +82,13 @@ class Worker:
         return min(smallest_bound(self.open_nodes), self.closed_bound)
 
     def explore(self, upper: float, orders: Orders) -> None:
-        """Work until the allowance is used, nothing is left, or somebody should look at the list."""
-        last = self.nodes + orders.node_limit
+        """Work until the allowance is used, nothing is left, or somebody should look at the list.
+
+        ``orders.node_limit`` counts all nodes that this worker has ever explored.
+        """
         while True:
-            report = self.explorer.explore(self.open_nodes, upper, orders._replace(node_limit=last - self.nodes))
+            left = orders._replace(node_limit=orders.node_limit - self.nodes)
+            report = self.explorer.explore(self.open_nodes, upper, left)
             self.take(report)
             if report.list_is_full:
                 self.flush_list()
