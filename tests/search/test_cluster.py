@@ -122,7 +122,7 @@ def test_limits(client, eager, endless, accepted, tmp_path):
     begin = time.monotonic()
     solution = ss.solve(endless, client=client, time_limit=1.0)
     assert solution.status == "time_limit"
-    assert time.monotonic() - begin < 15.0
+    assert time.monotonic() - begin < 60.0
     assert solution.lower_bound < solution.objective
 
 

@@ -94,7 +94,7 @@ def test_lines_elsewhere(terminal, monkeypatch, impatient):
         wait_for(lambda: stream.getvalue().count("5 features") == 2)
     seconds = time.monotonic() - start
     said = LINE.findall(stream.getvalue())
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
     assert LINE.sub("", stream.getvalue()) == ""
     assert said[0] == "thinking"
     assert set(said) == {"thinking", describe(MOMENT)}

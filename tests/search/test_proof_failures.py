@@ -108,7 +108,7 @@ def press(*_):
 
 def hashing_ends():
     """Whether nothing is hashed any more, soon."""
-    deadline = monotonic() + 10.0
+    deadline = monotonic() + 60.0
     while any(thread.name == "hashing" for thread in threading.enumerate()) and monotonic() < deadline:
         sleep(0.01)
     return not any(thread.name == "hashing" for thread in threading.enumerate())
@@ -145,7 +145,7 @@ def test_ctrl_c_does_not_wait_for_the_hash(slow_hashing, little_grace, tmp_path)
 
 def test_a_limit_does_not_wait_for_the_hash(slow_hashing, little_grace, tmp_path):
     problem, path = fresh(), tmp_path / "proof.npz"
-    assert ss.solve(problem, proof=path, time_limit=0.5).status == "optimal"
+    assert ss.solve(problem, proof=path, time_limit=2.0).status == "optimal"
     assert hashing_ends()
     check_unidentified(path, problem)
     assert "none: there was no time to compute it" in ss.report(ss.solve(problem), proof=path)
@@ -153,7 +153,7 @@ def test_a_limit_does_not_wait_for_the_hash(slow_hashing, little_grace, tmp_path
 
 def test_a_list_does_not_wait_either(slow_hashing, little_grace, tmp_path):
     problem, path = fresh(), tmp_path / "proof.npz"
-    assert ss.alternatives(problem, within=0.01, proof=path, time_limit=1.0).complete
+    assert ss.alternatives(problem, within=0.01, proof=path, time_limit=2.0).complete
     assert hashing_ends()
     check_unidentified(path, problem)
 
@@ -192,9 +192,9 @@ def test_a_checker_without_time_or_room_is_not_asked(scarce, within, monkeypatch
         monkeypatch.setattr(claims, "allowed", lambda data_bytes: -1)
     before = threading.active_count()
     ask = ss.solve if within is None else lambda *args, **limits: ss.alternatives(*args, within=within, **limits)
-    ask(problem, proof=path, time_limit=1.0)
+    ask(problem, proof=path, time_limit=2.0)
     assert len(asked) == (scarce == "time")
-    deadline = monotonic() + 10.0
+    deadline = monotonic() + 60.0
     while threading.active_count() > before and monotonic() < deadline:
         sleep(0.01)
     assert threading.active_count() <= before  # the checker that was left has ended
@@ -270,7 +270,7 @@ def test_the_command_keeps_model_and_report(monkeypatch, tmp_path):
 
 
 def test_the_command_writes_a_proof_without_a_fingerprint(slow_hashing, little_grace, tmp_path):
-    result = run(tmp_path, "--time-limit", "0.5")
+    result = run(tmp_path, "--time-limit", "2")
     assert result.exit_code == 0
     assert sorted(os.listdir(tmp_path)) == ["data.csv", "model.json", "proof.npz", "report.html"]
     slow_hashing.set()

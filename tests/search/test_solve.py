@@ -322,7 +322,7 @@ def test_searches_and_fits_speak(endless, monkeypatch):
         ss.L0LogisticRegression(k=20, gamma=1e4, time_limit=60.0, verbose=1, callback=heard).fit(X, y)
     assert heard()
     stream.truncate(0)
-    ss.l0_path(endless, k=[19, 20], time_limit=0.5, progress=True)
+    ss.l0_path(endless, k=[19, 20], time_limit=1.0, progress=True)
     assert "k = 20 (2 of 2): " in stream.getvalue()
 
 
