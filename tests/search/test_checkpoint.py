@@ -28,6 +28,7 @@ from safescreen.problem import Problem
 from safescreen.search import checkpoint as checkpoint_files
 from safescreen.search import keeping, saved
 from safescreen.search.saved import ARRAYS
+from safescreen.search.threads import Threads
 from safescreen.testing.hard_problems import ACCURACY, NOTHING, REL_GAP, ROUNDING, hard_problem
 from safescreen.testing.reference import brute_force
 
@@ -191,6 +192,7 @@ def test_checkpoints_in_the_middle_change_nothing(tmp_path, data, monkeypatch):
     monkeypatch.setattr(keeping, "LARGEST_SHARE", 1.0)
     monkeypatch.setattr("safescreen.search.tree_search.ALLOWANCE", 3 * 10**6)
     expected = ss.solve(problem)
+    assert problem.fingerprint["matrix"]  # else there is no checkpoint before it is hashed
     kept = ss.solve(problem, checkpoint=tmp_path / "run.npz", checkpoint_every=1e-9, proof=tmp_path / "proof.npz")
     assert len(written) > 5
     assert (kept.objective, kept.lower_bound, kept.nodes) == (expected.objective, expected.lower_bound, expected.nodes)
@@ -202,7 +204,13 @@ def test_any_checkpoint_leads_to_the_end(tmp_path, data, monkeypatch, n_threads)
     """As if the process had been killed right after it."""
     X, y = data
     problem, copies = plain(X, y, **KINDS["budget"]), []
-    write = keeping.write_checkpoint
+    assert problem.fingerprint["matrix"]  # else there is no checkpoint before it is hashed
+    write, explore = keeping.write_checkpoint, Threads.explore
+
+    def explore_little(crew, upper, orders):
+        explore(crew, upper, orders._replace(node_limit=crew.nodes + 20))
+
+    monkeypatch.setattr(Threads, "explore", explore_little)
 
     def copied(path, *args):
         write(path, *args)
