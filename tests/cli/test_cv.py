@@ -252,6 +252,7 @@ def test_bad_words(words, sentence):
 def cv_scores(*arguments: object) -> np.ndarray:
     """The score of each candidate in each fold."""
     words = [*arguments, "--gap", 1e-9, "--fold-gap", 1e-9, "--gamma", 10, "--refit-gamma", "same"]
+    words += ["--time-limit", "none"]
     candidates = json.loads(run(*words, "--json").stdout)["candidates"]
     return np.array([[row[f"split{i}_test_score"] for i in range(3)] for row in candidates])
 

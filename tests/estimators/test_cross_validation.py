@@ -155,7 +155,7 @@ def test_splitters(data):
 
 
 def test_parallel_folds_give_the_same(data):
-    options = {"k": [1, 2], "cv": 3, "refit": False}
+    options = {"k": [1, 2], "cv": 3, "refit": False, "time_limit": None}
     alone = L0LogisticRegressionCV(**options).fit(*data)
     processes = L0LogisticRegressionCV(**options, n_jobs=2).fit(*data)
     with joblib.parallel_config(backend="threading", n_jobs=2):

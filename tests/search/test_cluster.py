@@ -183,7 +183,7 @@ def test_cross_validation_and_stability_on_a_cluster(client):
     X, y, _ = ss.datasets.make_sparse_logistic(60, 12, 3, 1.5, random_state=0)
 
     def results(n_jobs: int) -> tuple[np.ndarray, np.ndarray, list[float]]:
-        chosen = ss.L0LogisticRegressionCV(k=[1, 2], gamma=[1.0], cv=3, n_jobs=n_jobs).fit(X, y)
+        chosen = ss.L0LogisticRegressionCV(k=[1, 2], gamma=[1.0], cv=3, n_jobs=n_jobs, time_limit=None).fit(X, y)
         stability = ss.L0LogisticRegression(k=2).fit(X, y).stability(X, y, n_resamples=6, n_jobs=n_jobs)
         path = joblib.delayed(ss.l0_path)
         paths = joblib.Parallel(n_jobs=n_jobs)(path(X, y, k=[1, 2], gamma=gamma) for gamma in (1.0, 10.0))

@@ -17,6 +17,7 @@ from safescreen.incumbents import first_incumbent
 from safescreen.kernels.open_nodes import count_waiting, smallest_bound
 from safescreen.relaxation import solve_root
 from safescreen.search import threads
+from safescreen.search import watch as watch_module
 from safescreen.search.branch_and_bound import Search
 from safescreen.search.enumeration import Enumeration, Wanted, within_of
 from safescreen.search.explorer import Explorer
@@ -151,9 +152,14 @@ def hard_problem():
 
 
 @pytest.mark.parametrize("n_threads", [2, 8])
-def test_a_time_limit_ends_everybody(hectic, n_threads, tmp_path):
-    path = tmp_path / "proof.npz"
-    solution = ss.solve(hard_problem(), time_limit=0.3, n_threads=n_threads, proof=path)
+def test_a_time_limit_ends_everybody(hectic, monkeypatch, n_threads, tmp_path):
+    path, skipped = tmp_path / "proof.npz", [0.0]
+    monkeypatch.setattr(watch_module, "perf_counter", lambda: time.perf_counter() + skipped[0])
+
+    def skip_an_hour(moment):
+        skipped[0] = 3600.0 if moment.nodes > 50 else 0.0
+
+    solution = ss.solve(hard_problem(), time_limit=3000.0, callback=skip_an_hour, n_threads=n_threads, proof=path)
     assert solution.status == "time_limit"
     assert solution.nodes > 0
     assert 0.0 < solution.lower_bound < solution.objective
