@@ -208,7 +208,7 @@ def test_ctrl_c(tmp_path):
     X, y, _ = ss.datasets.make_sparse_logistic(300, 400, 20, 1.0, random_state=0)
     np.savez(tmp_path / "hard.npz", X=X, y=y)
     command = [sys.executable, "-m", "safescreen.cli", "cv", "hard.npz", "-k", "1,15", "--gamma", "1,1e4"]
-    command += ["--folds", "20", "--time-limit", "20", "--model", "m.json"]
+    command += ["--folds", "20", "--time-limit", "60", "--model", "m.json"]
     with subprocess.Popen(
         command,
         cwd=tmp_path,

@@ -268,7 +268,7 @@ def test_convergence_warning_states_the_gap(endless):
 
 def test_warm_start(endless, cancer):
     X, y = endless
-    model = L0LogisticRegression(k=20, gamma=1e4, time_limit=0.5, warm_start=True)
+    model = L0LogisticRegression(k=20, gamma=1e4, node_limit=1, warm_start=True)
     with pytest.warns(ConvergenceWarning):
         first = model.fit(X, y).objective_
     model.time_limit = 0.0
