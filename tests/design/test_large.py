@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from contextlib import nullcontext
 from fractions import Fraction
 from threading import get_ident
@@ -46,6 +47,19 @@ def exact_norms(design: DenseDesign, X: np.ndarray) -> list[Fraction]:
 def test_dtypes_and_layouts(dtype, layout, standardize, weights):
     X = LAYOUTS[layout](integers().astype(dtype))
     check_answers(DenseDesign(X, weights, standardize), X)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_few_columns_cost_no_copy_of_the_others(layout, monkeypatch):
+    monkeypatch.setattr(reading, "BLOCK_ENTRIES", 1 << 18)
+    X = LAYOUTS[layout](np.ones((400, 2000), np.float32))
+    reading.gathered(X, np.array([0]), None, 1)  # which imports what it needs
+    tracemalloc.start()
+    columns = reading.gathered(X, np.array([0, 7, 1900]), None, 1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert columns.shape == (3, 400)
+    assert peak < X.nbytes / 20
 
 
 @pytest.mark.parametrize("weights", [uniform(40), random_weights(40)], ids=["equal", "weighted"])
