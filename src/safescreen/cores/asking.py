@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from safescreen.cores.finding import Finder, importance
 from safescreen.cores.question import Known, check_count, check_within
 from safescreen.cores.result import Core
 from safescreen.incumbents import Incumbent, perturb_and_improve
 from safescreen.problem import Problem, check_problem
 from safescreen.problem.validation import about, check_memory_limit
 from safescreen.relaxation import Root, solve_root, trivial_bound
+from safescreen.screening import CoreFinder, importance
 from safescreen.search import (
     ProvedCore,
     Solution,
@@ -94,7 +94,7 @@ def core(
     with working_within(limit), open_proof(proof, problem) as writer:
         root = solve_root(problem)
         known = _known(problem, root, upper_bound)
-        result = Finder(problem, root, count - 1).find(known.cutoff(share))
+        result = CoreFinder(problem, root, count - 1).find(known.cutoff(share))
         if result is None:
             raise about("within", ValueError(_impossible(known, share, count)))
         features, gains = importance(problem, *result)
