@@ -1,0 +1,68 @@
+"""How hard a search will be, in a sentence for whoever watches it.
+
+A core at no tolerance is a list of which every optimal model uses at least one feature. Where it is long, all its
+features stand for one another, and a proof has to tell them apart, one branch for each. That is asked once, when the
+search has gone on for as long as nobody is told anything: by then the first models have been improved, which makes the
+core a good deal shorter, and most searches are over.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from time import perf_counter
+
+from safescreen.expiry import ExpiredError, expiring
+from safescreen.problem import Problem
+from safescreen.relaxation import Root
+from safescreen.screening import CoreFinder
+from safescreen.search.progress import FIRST_AFTER
+from safescreen.search.watch import Watch
+
+WIDE_GAP = 0.1
+"""Relative gap from which on it is worth asking."""
+
+MANY = 100
+"""Features to tell apart from which on a gap is to be expected."""
+
+SECONDS = 0.3
+"""That may be spent on it."""
+
+SHARE = 0.02
+"""Of the time left that may be spent on it."""
+
+SLOW = 1.0
+"""Seconds until there was a first model from which on nothing is computed: a single step could take as long."""
+
+
+class Forecast:
+    """Says once that a search will be long, if so; where nobody listens or the gap is not wide, it costs nothing."""
+
+    def __init__(self, problem: Problem, root: Root, watch: Watch) -> None:
+        self.problem, self.root, self.watch = problem, root, watch
+        self._began: float | None = None
+        self._asked = not watch.display.enabled
+
+    def look(self, objective: float, gap: float) -> None:
+        """How the search stands, now and then."""
+        if self._asked:
+            return
+        if self._began is None:
+            self._began = self.watch.seconds
+        if self.watch.seconds - self.watch.before < FIRST_AFTER:
+            return
+        self._asked = True
+        quick = self._began - self.watch.before < SLOW
+        if quick and gap >= WIDE_GAP and self.watch.seconds_left > 0.0:
+            self._tell(objective)
+
+    def _tell(self, objective: float) -> None:
+        end = perf_counter() + min(SECONDS, SHARE * self.watch.seconds_left)
+        with suppress(ExpiredError), expiring(lambda: perf_counter() > end or self.watch.expired()):
+            self._remark(*CoreFinder(self.problem, self.root, 0).size(objective))
+
+    def _remark(self, size: int, complete: bool) -> None:
+        if size >= MANY:
+            number = f"{'some' if complete else 'over'} {float(f'{size:.2g}'):,.0f}"
+            limited = self.watch.settings.time_limit is not None or self.watch.settings.node_limit is not None
+            fate = "a gap to remain" if limited else "a long search"
+            self.watch.display.remark(f"{number} columns must be told apart: expect {fate}")
