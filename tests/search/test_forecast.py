@@ -13,7 +13,7 @@ from safescreen.relaxation import solve_root
 from safescreen.screening import CoreFinder
 from safescreen.search import forecast as module
 from safescreen.search import progress
-from safescreen.search.forecast import MANY, WIDE_GAP, Forecast
+from safescreen.search.forecast import WIDE_GAP, Forecast
 from safescreen.search.settings import Settings
 from safescreen.search.watch import Watch
 
@@ -50,17 +50,17 @@ def finder(monkeypatch):
     return Finder
 
 
-def noise(m=40, n=400):
+def noise(m=40, n=400, **terms):
     rng = np.random.default_rng(0)
-    return ss.Problem(rng.normal(size=(m, n)), rng.random(m) < 0.5, k=3, gamma=1000.0)
+    return ss.Problem(rng.normal(size=(m, n)), rng.random(m) < 0.5, gamma=1000.0, **(terms or {"k": 3}))
 
 
-def told(*, listener=None, gap=0.3, first=0.1, later=2.5, looks=3, **limits):
+def told(*, problem=None, listener=None, gap=0.3, first=0.1, later=2.5, looks=3, **limits):
     """What is remarked of a search that had a first model after so many seconds, and is looked at so much later."""
     listener = listener or Listener()
     watch = Watch(Settings(**limits), display=listener)
     watch.start -= first
-    forecast = Forecast(None, None, watch)
+    forecast = Forecast(problem or noise(), None, watch)
     forecast.look(0.5, gap)
     watch.start -= later
     for _ in range(looks):
@@ -80,16 +80,34 @@ def test_a_hopeless_search_is_said_to_be_one(finder, limits, fate):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ((1234, True), "some 1,200 columns"),
-        ((MANY, True), f"some {MANY} columns"),
-        ((1234, False), "over 1,200 columns"),
-        ((MANY - 1, True), ""),
+        ((1234, True), "some 1,200 columns must be told apart: expect a gap to remain"),
+        ((1234, False), "over 1,200 columns must be told apart: expect a gap to remain"),
+        ((199, True), "some 200 columns must be told apart: expect a long search"),
+        ((50, True), "some 50 columns must be told apart: expect a long search"),
+        ((49, True), ""),
         ((0, False), ""),
     ],
 )
 def test_how_many(finder, monkeypatch, answer, said):
     monkeypatch.setattr(Finder, "answer", answer)
-    assert [line.split(" must")[0] for line in told()] == [said] * bool(said)
+    assert told(time_limit=60.0) == [said] * bool(said)
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        ({"k": 1}, ""),
+        ({"k": 2}, ""),  # a branch for each, which ends there
+        ({"k": 3}, "a gap to remain"),
+        ({"k": 3, "include": [0]}, ""),
+        ({"k": 1, "include": [0]}, ""),
+        ({"k": 10, "include": [0]}, "a gap to remain"),
+        ({"mu": 0.01}, "a gap to remain"),
+    ],
+)
+def test_how_many_features_a_model_has_room_for(finder, terms, said):
+    remarks = told(problem=noise(**terms), time_limit=60.0)
+    assert [line.split("expect ")[1] for line in remarks] == [said] * bool(said)
 
 
 @pytest.mark.parametrize(
@@ -149,4 +167,4 @@ def test_whoever_watches_is_told(monkeypatch):
     monkeypatch.setattr(module, "SHARE", 1.0)
     monkeypatch.setattr(module, "SLOW", 60.0)
     ss.solve(noise(), time_limit=3.0, progress=True)
-    assert stream.getvalue().count("columns must be told apart: expect a gap to remain") == 1
+    assert stream.getvalue().count("columns must be told apart: expect ") == 1

@@ -1,7 +1,9 @@
 """How hard a search will be, in a sentence for whoever watches it.
 
 A core at no tolerance is a list of which every optimal model uses at least one feature. Where it is long, all its
-features stand for one another, and a proof has to tell them apart, one branch for each. That is asked once, when the
+features stand for one another, and a proof has to tell them apart: a branch for each, and where a model has room for
+more than two features, most of these branches have such a list of their own. What to expect follows from their number,
+as measured on ten data sets. That is asked once, when the
 search has gone on for as long as nobody is told anything: by then the first models have been improved, which makes the
 core a good deal shorter, and most searches are over.
 """
@@ -21,8 +23,11 @@ from safescreen.search.watch import Watch
 WIDE_GAP = 0.1
 """Relative gap from which on it is worth asking."""
 
-MANY = 100
-"""Features to tell apart from which on a gap is to be expected."""
+LONG = 50**2
+"""Branches of this kind from which on a search takes long."""
+
+HOPELESS = 200**2
+"""And from which on minutes do not close its gap."""
 
 SECONDS = 0.3
 """That may be spent on it."""
@@ -61,8 +66,10 @@ class Forecast:
             self._remark(*CoreFinder(self.problem, self.root, 0).size(objective))
 
     def _remark(self, size: int, complete: bool) -> None:
-        if size >= MANY:
-            number = f"{'some' if complete else 'over'} {float(f'{size:.2g}'):,.0f}"
+        places = self.problem.k - self.problem.include.size
+        branches = size ** max(min(places, 3) - 1, 0)
+        if branches >= LONG:
             limited = self.watch.settings.time_limit is not None or self.watch.settings.node_limit is not None
-            fate = "a gap to remain" if limited else "a long search"
+            fate = "a gap to remain" if limited and branches >= HOPELESS else "a long search"
+            number = f"{'some' if complete else 'over'} {float(f'{size:.2g}'):,.0f}"
             self.watch.display.remark(f"{number} columns must be told apart: expect {fate}")
