@@ -116,7 +116,7 @@ def test_how_many_features_a_model_has_room_for(finder, terms, said):
         {"listener": Listener(enabled=False)},
         {"gap": 0.99 * WIDE_GAP},
         {"first": 1.5},  # one step of it could take as long
-        {"later": 1.5},  # nobody is told anything by then
+        {"later": 1.0},  # nobody is told anything by then
         {"time_limit": 2.0},  # it is over
     ],
 )
@@ -162,6 +162,7 @@ def test_whoever_watches_is_told(monkeypatch):
     monkeypatch.setattr("sys.stderr", stream)
     for room in (module, progress):
         monkeypatch.setattr(room, "FIRST_AFTER", 0.05)
+    monkeypatch.setattr(module, "LEAD", 0.0)
     monkeypatch.setattr(progress, "THEN_EVERY", 0.1)
     monkeypatch.setattr(module, "SECONDS", 60.0)
     monkeypatch.setattr(module, "SHARE", 1.0)

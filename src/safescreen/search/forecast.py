@@ -3,9 +3,8 @@
 A core at no tolerance is a list of which every optimal model uses at least one feature. Where it is long, all its
 features stand for one another, and a proof has to tell them apart: a branch for each, and where a model has room for
 more than two features, most of these branches have such a list of their own. What to expect follows from their number,
-as measured on ten data sets. That is asked once, when the
-search has gone on for as long as nobody is told anything: by then the first models have been improved, which makes the
-core a good deal shorter, and most searches are over.
+as measured on ten data sets. That is asked once, just before anybody is told where a search stands: by then the first
+models have been improved, which makes the core a good deal shorter, and most searches are over.
 """
 
 from __future__ import annotations
@@ -32,6 +31,9 @@ HOPELESS = 200**2
 SECONDS = 0.3
 """That may be spent on it."""
 
+LEAD = 0.5
+"""Seconds before the first line that it is asked for, so that it is said before that line."""
+
 SHARE = 0.02
 """Of the time left that may be spent on it."""
 
@@ -53,7 +55,7 @@ class Forecast:
             return
         if self._began is None:
             self._began = self.watch.seconds
-        if self.watch.seconds - self.watch.before < FIRST_AFTER:
+        if self.watch.seconds - self.watch.before < FIRST_AFTER - LEAD:
             return
         self._asked = True
         quick = self._began - self.watch.before < SLOW
