@@ -78,17 +78,18 @@ class CoreFinder:
             others = self._free & ~members
             if at.bound.value > cutoff or not others.any():
                 return
-            active = np.flatnonzero((at.x != 0.0) & others)
-            if active.size == 0:  # nothing more is gained from what the relaxation uses
-                active = np.flatnonzero(others)
-            moved = max(1, active.size // _SHARE)
-            more = np.count_nonzero(members) // _FASTER
-            if more > active.size:  # those that the relaxation would use next
-                moved, active = more, np.flatnonzero(others & (at.bound.gain > -np.inf))
-                size = at.bound.gain[active]
-            else:
-                moved, size = max(moved, more), np.abs(at.x[active])
-            members[active[np.argsort(-size, kind="stable")[:moved]]] = True
+            members[self._next(members, at)] = True
+
+    def _next(self, members: BoolArray, at: Iterate) -> IndexArray:
+        """Features that move into the core: what the relaxation uses most, or where these are few, would use next."""
+        others = np.flatnonzero(self._free & ~members)
+        used = others[at.x[others] != 0.0]
+        many = int(np.count_nonzero(members)) // _FASTER
+        if used.size >= max(many, 1):
+            order = np.argsort(-np.abs(at.x[used]), kind="stable")
+            return used[order[: max(used.size // _SHARE, many, 1)]]
+        order = np.argsort(-at.bound.gain[others], kind="stable")
+        return others[order[: many if used.size else max(others.size // _SHARE, many, 1)]]
 
 
 class _Returning:
