@@ -83,7 +83,7 @@ class CoreFinder:
     def _next(self, members: BoolArray, at: Iterate) -> IndexArray:
         """Features that move into the core: what the relaxation uses most, or where these are few, would use next."""
         others = np.flatnonzero(self._free & ~members)
-        used = others[at.x[others] != 0.0]
+        used: IndexArray = others[at.x[others] != 0.0]
         many = int(np.count_nonzero(members)) // _FASTER
         if used.size >= max(many, 1):
             order = np.argsort(-np.abs(at.x[used]), kind="stable")
