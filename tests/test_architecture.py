@@ -33,7 +33,7 @@ ROOMS = {
     "problem": "arrays rounding exact_sums sparsity text formatting.cards design",
     "kernels": "arrays rounding tuning expiry design.columns",
     "relaxation": "arrays rounding exact_sums tuning expiry working_memory formatting.cards design problem kernels",
-    "screening": "arrays rounding formatting.cards problem relaxation",
+    "screening": "arrays rounding expiry formatting.cards problem relaxation",
     "incumbents": "arrays tuning expiry problem kernels relaxation screening",
     "search": "arrays rounding tuning expiry working_memory status text files formatting.cards verification problem "
     "kernels relaxation screening incumbents",
@@ -42,7 +42,7 @@ ROOMS = {
     "summary": "arrays formatting problem.labels search.solution estimation",
     "stability": "arrays status formatting problem search estimation",
     "good_models": "arrays status files formatting problem search",
-    "cores": "arrays rounding working_memory formatting problem relaxation incumbents search",
+    "cores": "arrays rounding working_memory status formatting problem relaxation screening incumbents search",
     # what users touch
     "datasets": "arrays files",
     "estimators": "arrays defaults status text prediction problem screening search estimation path summary stability "
@@ -51,7 +51,7 @@ ROOMS = {
     "saving": "defaults files problem.copies problem.validation search.solution estimation estimators",
     "tables": "arrays sparsity text files",
     "reporting": "arrays status files prediction formatting problem search.solution estimation path summary "
-    "good_models estimators",
+    "good_models cores estimators",
     "safescreen": "status verification problem relaxation screening search estimation path summary stability "
     "good_models cores datasets estimators plots saving.model_files reporting",
     # what uses the public interface

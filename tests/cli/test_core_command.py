@@ -65,6 +65,16 @@ def test_what_is_shown_written_and_checked():
     assert "within 1 % of the best" in " ".join(checked.split())
 
 
+def test_a_report():
+    run("core", *ASKED, "--within", "1%", "--proof", "core.npz", "--report", "core.html")
+    with open("core.html", encoding="utf-8") as file:
+        page = file.read()
+    assert 'id="core"' in page
+    assert "safescreen verify core.npz data.csv" in page
+    files = json.loads(run("core", *ASKED, "--report", "again.html", "--json").stdout)["files"]
+    assert files["report"] == "again.html"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

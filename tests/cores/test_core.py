@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -134,6 +136,25 @@ def test_the_solution_of_another_problem():
     other = ss.solve(make(k=5))
     with pytest.raises(ValueError, match="another problem"):
         ss.core(make(k=2), upper_bound=other)
+
+
+def test_copies():
+    core = ss.core(make(k=3), within=0.01)
+    again = pickle.loads(pickle.dumps(core))
+    assert again.sentence == core.sentence
+    assert again.features.tolist() == core.features.tolist()
+    assert again.curve((0.0,)).size[0] == core.curve((0.0,)).size[0]
+    assert again._repr_html_() == core._repr_html_()
+
+
+def test_the_model_that_everything_is_measured_against():
+    problem = make(k=3)
+    core = ss.core(problem, within=0.0)
+    assert core.best.objective == core.objective == problem.objective(core.best.coef, core.best.intercept)
+    assert core.best.lower_bound <= ss.solve(problem).objective
+    assert core.best.status == ("optimal" if core.best.gap <= 1e-4 else "node_limit")
+    assert not core.is_searched
+    assert ss.core(problem, upper_bound=1.01 * core.objective).best is None
 
 
 def test_screener():

@@ -8,7 +8,15 @@ import pytest
 import safescreen as ss
 from problems import plain
 from safescreen import kernels
-from safescreen.incumbents import Refitter, first_incumbent, improve, perturb_and_improve, polish, rounded
+from safescreen.incumbents import (
+    Refitter,
+    begin_anew_and_improve,
+    first_incumbent,
+    improve,
+    perturb_and_improve,
+    polish,
+    rounded,
+)
 from safescreen.relaxation import solve_root
 from safescreen.testing.hard_problems import hard_problem
 from safescreen.testing.reference import admissible_supports, brute_force, fit_support
@@ -90,6 +98,25 @@ def test_local_search_never_makes_a_model_worse(seed):
     found, work = perturb_and_improve(problem, better, root, never, np.random.default_rng(0))
     assert found.objective <= better.objective
     assert work > 0
+
+
+@pytest.mark.parametrize("terms", [{}, {"k": 1}, {"k": None, "mu": 0.02}, {"include": [8]}, {"k": 1, "include": [8]}])
+def test_local_searches_that_begin_anew(terms):
+    problem = wide_gap(**terms)
+    root, rng = solve_root(problem), np.random.default_rng(0)
+    start = best = polish(problem, problem.include if problem.include.size else np.array([9]), np.zeros(10), 0.0)
+    for _ in range(10):
+        best = begin_anew_and_improve(problem, best, root, never, rng)
+        assert set(problem.include) <= set(best.support)
+        assert best.support.size <= problem.k
+    assert brute_force(problem).value * (1.0 - 1e-12) <= best.objective <= start.objective
+    assert begin_anew_and_improve(problem, best, root, never, rng).objective == best.objective
+
+
+def test_nothing_to_begin_anew_with():
+    problem = ss.Problem(np.zeros((20, 3)), np.arange(20) < 8, k=2, gamma=1.0)
+    start = polish(problem, np.empty(0, np.int64), np.zeros(3), 0.0)
+    assert begin_anew_and_improve(problem, start, solve_root(problem), never, np.random.default_rng(0)) is start
 
 
 def test_local_search_keeps_what_is_included():

@@ -101,6 +101,35 @@ def test_lines_elsewhere(terminal, monkeypatch, impatient):
     assert len(said) <= 1 + seconds / (5.0 / 60.0)
 
 
+def test_remarks_stay_where_work_is_not_quick(monkeypatch, impatient):
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    with Progress(True, "thinking") as progress:
+        progress.remark("this will take long")
+        wait_for(lambda: stream.getvalue().count("thinking") == 2)
+    assert LINE.findall(stream.getvalue())[:2] == ["this will take long", "thinking"]
+    assert stream.getvalue().count("this will take long") == 1
+
+
+def test_remarks_on_a_terminal(monkeypatch, impatient):
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", terminal)
+    with Progress(True) as progress:
+        progress.remark("this will take long")
+        progress.say("quick so far")
+        assert "this will" not in terminal.getvalue()
+        time.sleep(0.1)
+        progress.say("still at work")
+    assert terminal.getvalue().count("this will take long\n") == 1
+
+
+def test_nobody_is_told_a_remark():
+    with Progress(False) as progress:
+        progress.remark("this will take long")
+        assert not progress.enabled
+
+
 class Closed(io.StringIO):
     def __init__(self):
         super().__init__()

@@ -2,6 +2,6 @@
 
 from safescreen.cores.asking import core
 from safescreen.cores.documents import answer
-from safescreen.cores.result import Core, CoreCurve
+from safescreen.cores.result import TOLERANCES, Core, CoreCurve
 
-__all__ = ["Core", "CoreCurve", "answer", "core"]
+__all__ = ["TOLERANCES", "Core", "CoreCurve", "answer", "core"]

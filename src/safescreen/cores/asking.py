@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from safescreen.cores.finding import Finder, importance
 from safescreen.cores.question import Known, check_count, check_within
 from safescreen.cores.result import Core
-from safescreen.incumbents import Incumbent, perturb_and_improve
+from safescreen.incumbents import Incumbent, begin_anew_and_improve, perturb_and_improve
 from safescreen.problem import Problem, check_problem
 from safescreen.problem.validation import about, check_memory_limit
 from safescreen.relaxation import Root, solve_root, trivial_bound
+from safescreen.screening import CoreFinder, importance
 from safescreen.search import (
     ProvedCore,
     Solution,
@@ -26,8 +26,8 @@ from safescreen.search import (
 )
 from safescreen.working_memory import within as working_within
 
-RESTARTS = 20
-"""Local searches from parts of the best model so far: a better model makes a smaller core."""
+RESTARTS = 12
+"""Local searches from a part of the best model so far, each with one from elsewhere: a better model, a smaller core."""
 
 CLOSE = 1e-3
 """Relative distance to the bound of the relaxation at which a better model is not worth the time."""
@@ -94,7 +94,7 @@ def core(
     with working_within(limit), open_proof(proof, problem) as writer:
         root = solve_root(problem)
         known = _known(problem, root, upper_bound)
-        result = Finder(problem, root, count - 1).find(known.cutoff(share))
+        result = CoreFinder(problem, root, count - 1).find(known.cutoff(share))
         if result is None:
             raise about("within", ValueError(_impossible(known, share, count)))
         features, gains = importance(problem, *result)
@@ -141,6 +141,7 @@ def _good_model(problem: Problem, root: Root) -> Incumbent:
         if model.objective - root.bound.value <= CLOSE * model.objective:
             break
         model, _ = perturb_and_improve(problem, model, root, lambda: False, rng)
+        model = begin_anew_and_improve(problem, model, root, lambda: False, rng)
     return model
 
 

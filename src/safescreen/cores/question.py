@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from safescreen.incumbents import Incumbent
 from safescreen.problem import Problem
 from safescreen.problem.validation import about
-from safescreen.relaxation import Root
+from safescreen.relaxation import Root, trivial_bound
 from safescreen.rounding import UNIT
-from safescreen.search import Solution
+from safescreen.search import Settings, Solution, TracePoint, relative_gap
+from safescreen.status import Status
 
 MARGIN = 4e-7
 """By how much the proof passes the threshold at least, relative to it: more than rounding costs a checker."""
@@ -32,6 +33,27 @@ class Known(NamedTuple):
     def cutoff(self, within: float) -> float:
         """What the bound must pass."""
         return self.threshold(within) * (1.0 + MARGIN)
+
+    def solution(self, seconds: float) -> Solution | None:
+        """The model as a solution; where it comes from local searches, one that stopped before its first node."""
+        if self.model is None or isinstance(self.model, Solution):
+            return self.model
+        model, bound = self.model, self.root.bound
+        lower = min(max(trivial_bound(self.problem), bound.value), model.objective)
+        done = relative_gap(model.objective, lower) <= Settings().rel_gap
+        return Solution(
+            coef=model.coef,
+            intercept=model.intercept,
+            support=model.support,
+            objective=model.objective,
+            lower_bound=lower,
+            status=Status.OPTIMAL if done else Status.NODE_LIMIT,
+            nodes=0,
+            seconds=seconds,
+            trace=[TracePoint(seconds, 0, lower, model.objective)],
+            problem=self.problem,
+            root=bound,
+        )
 
 
 def check_within(within: Any) -> float:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from safescreen.arrays import FloatArray, IndexArray
-from safescreen.cores.finding import Finder
 from safescreen.cores.question import Known, check_within
 from safescreen.cores.telling import card, in_one_line, sentence
 from safescreen.problem import Problem
 from safescreen.relaxation import Bound
+from safescreen.screening import CoreFinder
+from safescreen.search import Solution
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,6 +86,16 @@ class Core:
         return self.known.threshold(self.within)
 
     @property
+    def best(self) -> Solution | None:
+        """The model that everything is measured against; None if `upper_bound` was a number."""
+        return self.known.solution(self.seconds)
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether a search for the best model was made; otherwise local searches found the one at hand."""
+        return isinstance(self.known.model, Solution)
+
+    @property
     def names(self) -> list[str]:
         """Names of the features, in the same order."""
         return self.problem.names(self.features)
@@ -118,7 +129,7 @@ class Core:
             Tolerances and sizes; the size is nan where there is no core.
         """
         shares = sorted(check_within(share) for share in within)
-        finder, sizes = Finder(self.problem, self.known.root, self.at_least - 1), np.full(len(shares), np.nan)
+        finder, sizes = CoreFinder(self.problem, self.known.root, self.at_least - 1), np.full(len(shares), np.nan)
         for i, share in enumerate(shares):
             result = finder.find(self.known.cutoff(share))
             if result is None:

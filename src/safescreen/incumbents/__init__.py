@@ -1,11 +1,19 @@
 """Good models fast: rounding, refitting, local search."""
 
-from safescreen.incumbents.local_search import first_incumbent, improve, perturb_and_improve, polish_in_time, rounded
+from safescreen.incumbents.local_search import (
+    begin_anew_and_improve,
+    first_incumbent,
+    improve,
+    perturb_and_improve,
+    polish_in_time,
+    rounded,
+)
 from safescreen.incumbents.refit import Incumbent, Refitter, polish, with_users_features, without_features
 
 __all__ = [
     "Incumbent",
     "Refitter",
+    "begin_anew_and_improve",
     "first_incumbent",
     "improve",
     "perturb_and_improve",

@@ -20,6 +20,9 @@ from safescreen.relaxation import Fixings, Root
 from safescreen.screening import decide
 from safescreen.tuning import LOCAL_SEARCH_COLUMNS, LOCAL_SEARCH_GAP, NEAR_ENTRIES
 
+DRAWN_FROM = 200
+"""The strongest columns, from which a local search may begin anew."""
+
 BESIDE_COLUMNS = 24
 """Columns with their weighted copies that take as much room as vectors over the samples: those of the fits, and of a
 model that is fitted beside them."""
@@ -101,6 +104,26 @@ def perturb_and_improve(
     support = search.run(start.support[~dropped], greedy=False)
     work = 16 * search.fits * search.refitter.columns.size * problem.n_samples
     return _better(problem, start, support), work
+
+
+def begin_anew_and_improve(
+    problem: Problem, start: Incumbent, root: Root, expired: Callable[[], bool], rng: np.random.Generator
+) -> Incumbent:
+    """Search locally from two strong features drawn at random: starts that have nothing to do with the model at hand.
+
+    Returns a model that is never worse. From parts of a model one comes back to it where the ridge is weak.
+    """
+    try:
+        search = _LocalSearch(problem, start, root, expired, math.inf)
+    except ExpiredError:
+        return start
+    columns = search.refitter.columns
+    strength = np.abs(root.bound.correlation[columns])
+    strength[search.keep] = -1.0
+    strong = columns[_largest(strength, min(DRAWN_FROM, int(np.count_nonzero(~search.keep))))]
+    kept = columns[search.keep]
+    drawn = rng.choice(strong, max(min(2, strong.size, problem.k - kept.size), 0), replace=False)
+    return _better(problem, start, search.run(np.union1d(kept, drawn), greedy=False))
 
 
 def _better(problem: Problem, start: Incumbent, support: IndexArray) -> Incumbent:

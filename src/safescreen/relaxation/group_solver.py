@@ -15,6 +15,7 @@ import numpy as np
 from safescreen import kernels
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.design import Columns
+from safescreen.expiry import look_up
 from safescreen.kernels import FREE, GRAM, IN, OUT, Start, Target
 from safescreen.kernels.node import make_node
 from safescreen.kernels.node_relaxation import make_workspace
@@ -77,6 +78,7 @@ class GroupSolver:
         x[group.members & (shares == 0.0)] = 0.0
         best, tolerance = None, 1e-3
         for _ in range(SOLVES):
+            look_up()
             goal = Target(np.inf, 0.5 * tolerance, 0.0)
             if not group.most:
                 goal = goal._replace(cutoff=cutoff * (1.0 + FINEST), patience=patience)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from safescreen.cores import Core
     from safescreen.estimation import Estimate
     from safescreen.estimators import L0LogisticRegression
     from safescreen.good_models import Alternatives
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
 
 
 def report(
-    result: Solution | L0LogisticRegression | L0Path | Alternatives,
+    result: Solution | L0LogisticRegression | L0Path | Alternatives | Core,
     path: str | os.PathLike[str] | None = None,
     *,
     estimate: Estimate | None = None,
     test: tuple[Any, Any] | None = None,
     proof: str | os.PathLike[str] | None = None,
+    core: Core | None = None,
     title: str | None = None,
     notes: Sequence[str] = (),
     check: str | None = None,
@@ -35,9 +37,10 @@ def report(
 
     Parameters
     ----------
-    result : Solution, L0LogisticRegression, L0LogisticRegressionCV, L0Path or Alternatives
-        What :func:`solve`, :func:`l0_path` or :func:`alternatives` returned, or a fitted estimator. Of alternatives the
-        page has the best model in detail, and a section on all others; prices that take searches are found for it.
+    result : Solution, L0LogisticRegression, L0LogisticRegressionCV, L0Path, Alternatives or Core
+        What :func:`solve`, :func:`l0_path`, :func:`alternatives` or :func:`core` returned, or a fitted estimator. Of
+        alternatives the page has the best model in detail, and a section on all others; prices that take searches are
+        found for it. Of a core it has the model that it was measured against, and a section on the core.
     path : str or path-like, optional
         Where to write the page; an existing file is replaced, and never left half-written.
     estimate : Estimate, optional
@@ -46,6 +49,8 @@ def report(
         Held-out data: adds scores, the ROC curve and calibration.
     proof : str or path-like, optional
         A proof file: adds its fingerprint and how to check it. The proof itself is not checked here.
+    core : Core, optional
+        What all good models of the same problem use: adds a section. Cores of other tolerances are found for its curve.
     title : str, optional
         Title of the page.
     notes : sequence of str
@@ -63,7 +68,8 @@ def report(
     TypeError
         If `result` is something else.
     ValueError
-        If `estimate` is given for anything but a Solution, if an estimator was copied or loaded and thus lacks its
+        If `estimate` is given for anything but a Solution, if `core` is that of another problem or was measured
+        against a number and is all there is, if an estimator was copied or loaded and thus lacks its
         training data, if `test` does not fit the model, or if
         `proof` is no proof file or that of another model.
 
@@ -82,7 +88,7 @@ def report(
     from safescreen.reporting.notebook import Page
     from safescreen.reporting.page import page_of
 
-    page = page_of(replace(subject_of(result, test, proof, estimate), notes=tuple(notes), check=check), title)
+    page = page_of(replace(subject_of(result, test, proof, estimate, core), notes=tuple(notes), check=check), title)
     if path is not None:
         with write_whole(path) as temporary:
             temporary.write_text(page, encoding="utf-8", newline="\n")

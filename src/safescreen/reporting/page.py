@@ -13,9 +13,9 @@ from safescreen.formatting.escaping import escaped, script_json
 from safescreen.reporting.content import sentences
 from safescreen.reporting.content.subject import Subject
 from safescreen.reporting.markup import filled, ingredient, joined, paragraph
-from safescreen.reporting.sections import answer, features, footer, good_models, grid, held_out, path, search
+from safescreen.reporting.sections import answer, cores, features, footer, good_models, grid, held_out, path, search
 
-_SECTIONS = (path, answer, good_models, grid, features, search, held_out, footer)
+_SECTIONS = (path, answer, good_models, cores, grid, features, search, held_out, footer)
 
 
 def page_of(subject: Subject, title: str | None = None) -> str:

@@ -16,6 +16,7 @@ from safescreen.problem import Problem
 from safescreen.relaxation import Root
 from safescreen.search.crew import Crew, Rest
 from safescreen.search.errands import Errands, ErrandsBeside, ErrandsHere
+from safescreen.search.forecast import Forecast
 from safescreen.search.improving import Improver
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.solution import Moment, Solution, TracePoint, relative_gap
@@ -60,6 +61,7 @@ class Search(TreeSearch):
         self.errands: Errands = ErrandsHere()
         me = weakref.proxy(self)  # else a search, and with it the problem, would outlive its end
         self.improver = Improver(problem, root, watch, lambda: me.errands.called_off)
+        self.forecast = Forecast(problem, root, watch)
         self._size = 1  # of the crew
 
     def run(self) -> Status:
@@ -106,6 +108,7 @@ class Search(TreeSearch):
 
     def _look_up(self) -> Status | None:
         """Note where the search stands; the status if it is over."""
+        self.forecast.look(self.incumbent.objective, self._gap())
         stopped = self._record()
         if self._gap() <= self.settings.rel_gap:
             return Status.OPTIMAL

@@ -56,6 +56,16 @@ class Progress:
         if self._voice is not None:
             self._voice.say(text)
 
+    @property
+    def enabled(self) -> bool:
+        """Whether anybody is told anything."""
+        return self._voice is not None
+
+    def remark(self, text: str) -> None:
+        """Something to know about the work, on a line of its own that stays; quick work has ended before it is said."""
+        if self._voice is not None:
+            self._voice.remark(text)
+
     def show(self, moment: Moment) -> None:
         """Where a search stands."""
         if self._voice is not None:
@@ -69,6 +79,8 @@ class _Voice(Protocol):
 
     def say(self, text: str) -> None: ...
 
+    def remark(self, text: str) -> None: ...
+
     def stop(self) -> None: ...
 
 
@@ -80,6 +92,7 @@ class _StatusLine:
         from rich.status import Status
 
         self._start = monotonic()
+        self._remarks: list[str] = []
         self._status = Status(text, console=Console(stderr=True, force_terminal=True, force_jupyter=False))
 
     def start(self) -> None:
@@ -91,8 +104,15 @@ class _StatusLine:
         """Change it."""
         from rich.text import Text
 
-        line = f"{monotonic() - self._start:.0f} s: {text}"
+        seconds = monotonic() - self._start
+        while self._remarks and seconds >= FIRST_AFTER:
+            self._status.console.print(Text(self._remarks.pop(0)))
+        line = f"{seconds:.0f} s: {text}"
         self._status.update(Text(line, no_wrap=True, overflow="ellipsis"))
+
+    def remark(self, text: str) -> None:
+        """Have it printed above the line, once the work takes long enough."""
+        self._remarks.append(text)
 
     def stop(self) -> None:
         """Remove it."""
@@ -108,6 +128,7 @@ class _Lines:
     def __init__(self, stream: Any, text: str) -> None:
         self._stream = stream
         self._text = text
+        self._remarks: list[str] = []
         self._start = monotonic()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._speak, name="safescreen-progress", daemon=True)
@@ -121,6 +142,10 @@ class _Lines:
         """What the next line says."""
         self._text = text
 
+    def remark(self, text: str) -> None:
+        """What is said once, before the next line."""
+        self._remarks.append(text)
+
     def stop(self) -> None:
         """Fall silent."""
         self._ended.set()
@@ -130,8 +155,13 @@ class _Lines:
         pause = FIRST_AFTER
         with suppress(OSError, ValueError, AttributeError):  # broken, closed, or no stream at all
             while not self._ended.wait(pause):
-                print(f"safescreen, {monotonic() - self._start:.0f} s: {self._text}", file=self._stream, flush=True)
+                while self._remarks:
+                    self._print(self._remarks.pop(0))
+                self._print(self._text)
                 pause = THEN_EVERY
+
+    def _print(self, text: str) -> None:
+        print(f"safescreen, {monotonic() - self._start:.0f} s: {text}", file=self._stream, flush=True)
 
 
 def _is_terminal(stream: Any) -> bool:

@@ -78,7 +78,8 @@ def solve(
         A model whose support is tried first.
     progress : bool, default False
         Show on standard error where the search stands: in a terminal a status line; in a notebook, a log file or a
-        pipe a line every five seconds, the first one after two.
+        pipe a line every five seconds, the first one after two. Where the gap is wide by then, a sentence says how many
+        columns must be told apart, if they are many.
     proof : str or path-like, optional
         Write a proof to this file, for :func:`safescreen.verify` or any other checker. A search that ends early leaves
         a valid proof of the gap it reached. If the file cannot be completed, say because the disk is full, a

@@ -30,14 +30,14 @@ def core(
     source: Annotated[DataOptions, without("test")],
     terms: TermOptions,
     question: CoreOptions,
-    outputs: Annotated[OutputOptions, only("proof", "output", "plot", "json", "quiet")],
+    outputs: Annotated[OutputOptions, only("proof", "output", "plot", "report", "json", "quiet")],
 ) -> None:
     """Prove that every good model uses at least one (or two, ...) of a short list of features.
 
     There is no search. The list as a whole is what no good model does without; any single feature of it may be in none.
     """
     from safescreen.cli.inputs import load, make_problem
-    from safescreen.cli.output.about import check_command
+    from safescreen.cli.output.about import about, check_command
     from safescreen.cli.output.results import warn_of_scales
     from safescreen.cores import answer
 
@@ -57,11 +57,12 @@ def core(
         outputs,
         output=lambda path: write_records(path, _records(found)),
         plot=lambda path: write_plot(path, ss.CoreDisplay.from_core, found),
+        report=lambda path: ss.report(found, path, proof=outputs.proof, **about(source, data, outputs)),
     )
     if outputs.proof is not None:
         console.print(f"[dim]Check the proof with[/dim] {plain(check_command(source, outputs.proof))}", soft_wrap=True)
     if outputs.json:
-        files = {name: getattr(outputs, name) for name in ("proof", "output", "plot")}
+        files = {name: getattr(outputs, name) for name in ("proof", "output", "plot", "report")}
         opened = problem_opening(source, data, problem)
         print_json({**opened, **answer(found), "files": files, "notes": data.notes})
     finish(proved=complete and not failures)

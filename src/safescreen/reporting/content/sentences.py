@@ -52,7 +52,8 @@ def question(subject: Subject) -> str:
         return f"{_of_all_models(subject.path, problem)} predict {aim}?"
     verb = "predicts" if problem.k == 1 and has_budget(problem) else "predict"
     others = "" if subject.alternatives is None else ", and which other models are as good"
-    return f"{_of_one_model(problem)} {verb} {aim}{others}?"
+    shared = "" if subject.core is None else ", and what do all good models use"
+    return f"{_of_one_model(problem)} {verb} {aim}{others}{shared}?"
 
 
 def _of_one_model(problem: Problem) -> str:

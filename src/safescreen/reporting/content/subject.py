@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from safescreen.cores import Core
 from safescreen.estimation import Estimate
 from safescreen.estimation import estimate as estimated
 from safescreen.estimators import L0LogisticRegression
@@ -36,6 +37,8 @@ class Subject:
     notes: tuple[str, ...] = ()  # what was done to the data, in sentences
     check: str | None = None  # the command that checks the proof
     alternatives: Alternatives | None = None  # all models as good as the one described
+    core: Core | None = None  # what all good models use
+    searched: bool = True  # whether anybody looked for a better model by more than local search
 
     @property
     def problem(self) -> Problem:
@@ -84,13 +87,16 @@ def subject_of(
     test: Any = None,
     proof: str | os.PathLike[str] | None = None,
     estimate: Estimate | None = None,
+    core: Core | None = None,
 ) -> Subject:
-    """The subject of any result a report can be made of, with held-out data ``(X, y)`` and a proof file."""
+    """The subject of any result a report can be made of, with held-out data ``(X, y)``, a proof file and a core."""
     if estimate is not None and not isinstance(result, Solution):
         raise ValueError(
             f"estimate is given with a {type(result).__name__}, which has its own: only a Solution needs one."
         )
     subject = _without_extras(result, estimate)
+    if core is not None:
+        subject = replace(subject, core=_fitting(core, subject))
     scores = () if test is None else tuple(evaluated(*pair, test) for pair in subject.pairs)
     return replace(subject, scores=scores, proof=proof, seen=0 if test is None else seen_before(subject.solution, test))
 
@@ -100,6 +106,8 @@ def _without_extras(result: Any, estimate: Estimate | None) -> Subject:
         return Subject(result, (Model.of(result, estimate),), estimate=estimate)
     if isinstance(result, Alternatives):
         return Subject(result.best, (Model.of(result.best, None),), alternatives=result)
+    if isinstance(result, Core):
+        return _of_core(result)
     if isinstance(result, L0Path):
         models = map(Model, result.coefs.T, result.intercepts.tolist(), result.refit_gammas.tolist())
         place = most_permissive(result)
@@ -110,8 +118,40 @@ def _without_extras(result: Any, estimate: Estimate | None) -> Subject:
         return Subject(solution, (Model.of(solution, result.estimate_),), estimator=result, estimate=result.estimate_)
     raise TypeError(
         f"result is a {type(result).__name__}, but must be a Solution, a fitted L0LogisticRegression or "
-        "L0LogisticRegressionCV, an L0Path or Alternatives."
+        "L0LogisticRegressionCV, an L0Path, Alternatives or a Core."
     )
+
+
+def _of_core(core: Core) -> Subject:
+    """A core, and the model that it was measured against."""
+    best = core.best
+    if best is None:
+        raise ValueError(
+            "result is a Core that was measured against a number, so that there is no model to report: give core() a "
+            "Solution as upper_bound, or nothing."
+        )
+    return Subject(best, (Model.of(best, None),), core=core, searched=core.is_searched)
+
+
+def _fitting(core: Any, subject: Subject) -> Core:
+    """A core of the problem whose model is described in detail."""
+    if not isinstance(core, Core):
+        raise TypeError(f"core is a {type(core).__name__}, but must be a Core, as safescreen.core() returns it.")
+    if subject.core is not None:
+        raise ValueError("core is given with a Core as the result: give a Solution with it, or the Core alone.")
+    if not _ask_the_same(core.problem, subject.problem):
+        raise ValueError(
+            f"core is that of another problem ({core.problem.describe()}), not of the model on the page "
+            f"({subject.problem.describe()}): give core() the problem of that model."
+        )
+    return core
+
+
+def _ask_the_same(one: Problem, other: Problem) -> bool:
+    """Whether two problems are about the same samples and terms, as far as can be told without a look at the matrix."""
+    samples = zip((one.y, one.weights), (other.y, other.weights), strict=True)
+    alike = one.n_features == other.n_features and one.asked == other.asked
+    return alike and all(np.array_equal(*pair) for pair in samples)
 
 
 def most_permissive(path: L0Path) -> int:

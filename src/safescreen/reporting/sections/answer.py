@@ -36,7 +36,8 @@ def section(subject: Subject) -> str:
     heading = f"The answer: {features}"
     if subject.place is not None:
         heading = f"One model in detail: {html.setting(*subject.place)}, {features}"
-    verdict = "verdict_proved.html" if solution.status == Status.OPTIMAL else "verdict_open.html"
+    unproved = "verdict_open.html" if subject.searched else "verdict_unsearched.html"
+    verdict = "verdict_proved.html" if solution.status == Status.OPTIMAL else unproved
     said = {**sentences.numbers(solution), **_meant(subject)}
     parts = [html.filled(verdict, **said), _ridges(subject), _facts(solution, subject.model, said)]
     return html.section("answer", heading, *parts, _coefficients(subject))

@@ -20,7 +20,9 @@ def section(subject: Subject) -> str:
     solution = subject.solution
     searched = solution.nodes > 0 and len(solution.trace) > 1
     unsearched = "not_needed" if solution.status == Status.OPTIMAL else "not_begun"
-    if subject.alternatives is not None and solution.nodes > 0:
+    if not subject.searched:
+        unsearched = "not_wanted"
+    elif subject.alternatives is not None and solution.nodes > 0:
         unsearched = "listed"
     story = html.filled(f"search_{'explored' if searched else unsearched}.html", **sentences.numbers(solution))
     return html.section("search", "How the search went", story, _bounds_chart(solution) if searched else "")

@@ -1,4 +1,4 @@
-"""Finding a core: features without which (or with few of which) the relaxation passes a threshold.
+"""Safe screening of groups: a core, without whose features (or with few of them) the relaxation passes a threshold.
 
 Columns of the relaxation move into the core until the bound of models that avoid it passes the threshold. Then as many
 as possible return: many at once by the dual point at hand, others by relaxations that stop once they are decided. What
@@ -8,11 +8,14 @@ that a column that could not return once cannot return later: at the end none ca
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
+from safescreen.expiry import ExpiredError
 from safescreen.problem import Problem
 from safescreen.relaxation import Bound, Fixings, Group, GroupSolver, Iterate, Root, regrouped
 
@@ -25,9 +28,20 @@ _ROUGHLY = 0.3
 _SHARE = 3
 """One of so many columns of the relaxation moves into the core at a time."""
 
+_FASTER = 10
+"""And where that is less, one for so many members: a long list would take many steps."""
 
-class Finder:
-    """Cores of one problem, for any number of thresholds."""
+
+class CoreFinder:
+    """Cores of one problem, for any number of thresholds.
+
+    Parameters
+    ----------
+    problem, root
+        The problem and its relaxation.
+    most : int
+        A core is a list of which no model below the threshold uses so few features: none for a core of one.
+    """
 
     def __init__(self, problem: Problem, root: Root, most: int) -> None:
         self.problem = problem
@@ -39,24 +53,43 @@ class Finder:
 
     def find(self, cutoff: float) -> tuple[BoolArray, Bound] | None:
         """Members of a core, and the bound above ``cutoff`` that proves it; None if there is no proof of any."""
-        grown = self._grow(cutoff)
-        return None if grown is None else _Returning(self._solver, *grown, self._most, cutoff).run()
+        members, at = deque(self._growth(cutoff), maxlen=1).pop()
+        return _Returning(self._solver, members, at, self._most, cutoff).run() if at.bound.value > cutoff else None
 
-    def _grow(self, cutoff: float) -> tuple[BoolArray, Iterate] | None:
-        """Enough features, and the relaxation without them."""
+    def size(self, cutoff: float) -> tuple[int, bool]:
+        """About how many features a core has, some of which could still return; if time is up, how many it exceeds.
+
+        Beside the number: whether there was time.
+        """
+        count = 0
+        try:
+            for members, _ in self._growth(cutoff):
+                count = int(np.count_nonzero(members))
+        except ExpiredError:
+            return count, False
+        return count, True
+
+    def _growth(self, cutoff: float) -> Iterator[tuple[BoolArray, Iterate]]:
+        """More and more features, each time with the relaxation without them, until that passes the threshold."""
         members, at = np.zeros(self.problem.n_features, np.bool_), self._root
         while True:
             at = self._solver.solve(Group(members, self._most), at, cutoff, _ROUGHLY)
-            if at.bound.value > cutoff:
-                return members, at
+            yield members, at
             others = self._free & ~members
-            if not others.any():
-                return None
-            active = np.flatnonzero((at.x != 0.0) & others)
-            if active.size == 0:  # nothing more is gained from what the relaxation uses
-                active = np.flatnonzero(others)
-            size = np.abs(at.x[active])
-            members[active[np.argsort(-size, kind="stable")[: max(1, active.size // _SHARE)]]] = True
+            if at.bound.value > cutoff or not others.any():
+                return
+            members[self._next(members, at)] = True
+
+    def _next(self, members: BoolArray, at: Iterate) -> IndexArray:
+        """Features that move into the core: what the relaxation uses most, or where these are few, would use next."""
+        others = np.flatnonzero(self._free & ~members)
+        used: IndexArray = others[at.x[others] != 0.0]
+        many = int(np.count_nonzero(members)) // _FASTER
+        if used.size >= max(many, 1):
+            order = np.argsort(-np.abs(at.x[used]), kind="stable")
+            return used[order[: max(used.size // _SHARE, many, 1)]]
+        order = np.argsort(-at.bound.gain[others], kind="stable")
+        return others[order[: many if used.size else max(others.size // _SHARE, many, 1)]]
 
 
 class _Returning:
