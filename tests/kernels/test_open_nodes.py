@@ -29,7 +29,7 @@ def put(nodes, bound):
     """Store a bound in the next free slot, and push it."""
     nodes.counts[0].vacant -= 1
     slot = nodes.vacant[nodes.counts[0].vacant]
-    nodes.bound[slot] = bound
+    nodes.bound[slot] = nodes.key[slot] = bound
     kernel.push(nodes, slot)
 
 

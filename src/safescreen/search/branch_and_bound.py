@@ -17,6 +17,7 @@ from safescreen.relaxation import Root
 from safescreen.search.crew import Crew, Rest
 from safescreen.search.errands import Errands, ErrandsBeside, ErrandsHere
 from safescreen.search.improving import Improver
+from safescreen.search.outward import Outward
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.solution import Moment, Solution, TracePoint, relative_gap
 from safescreen.search.tree_search import TreeSearch
@@ -60,6 +61,7 @@ class Search(TreeSearch):
         self.errands: Errands = ErrandsHere()
         me = weakref.proxy(self)  # else a search, and with it the problem, would outlive its end
         self.improver = Improver(problem, root, watch, lambda: me.errands.called_off)
+        self.outward = Outward(problem.k, self.settings.rel_gap)
         self._size = 1  # of the crew
 
     def run(self) -> Status:
@@ -92,14 +94,17 @@ class Search(TreeSearch):
         self.errands = ErrandsHere() if crew.size == 1 else ErrandsBeside(self.watch.expired)
         with sharing(LOCAL_PART), self.errands, crew:
             while self.open_nodes > 0 and status is None:
+                self.outward.steer(crew, self.incumbent, self._gap())
                 self._explore(crew, self.incumbent.objective)
                 self._update(crew)
+                self.outward.look(crew, self.incumbent)
                 status = self._look_up()
                 if status is None and self.keeper is not None and self.keeper.is_due:
                     with self._at_rest(crew) as rest:
                         self.keeper.keep(self, rest)
             with self._at_rest(crew) as rest:
                 self._note_the_end()
+                self.outward.settle(rest, crew.columns, self.incumbent)
                 if self.keeper is not None:
                     self.keeper.hold(self, rest)
         return status if self._gap() > self.settings.rel_gap else None
@@ -162,8 +167,8 @@ class Search(TreeSearch):
             self.watch.seconds, self.nodes, self.lower_bound, self.incumbent.objective
         )
         self.trace.append(point)
-        size = self.incumbent.support.size
-        return self.watch.show(Moment(seconds, nodes, self.open_nodes, lower, upper, self._gap(), size))
+        size, proved = self.incumbent.support.size, self.outward.proved(self.incumbent)
+        return self.watch.show(Moment(seconds, nodes, self.open_nodes, lower, upper, self._gap(), size, proved))
 
     def _note_the_end(self) -> None:
         """Note what a crew reached between the last look and its rest."""
@@ -186,4 +191,6 @@ class Search(TreeSearch):
             trace=self.trace,
             problem=self.problem,
             root=None if self.settings.screening == "none" else self.root.bound,
+            rel_gap=self.settings.rel_gap,
+            proved_exchanges=self.outward.proved(self.incumbent),
         )

@@ -32,6 +32,7 @@ class Moment(NamedTuple):
     upper_bound: float
     gap: float
     features: int
+    proved_exchanges: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,13 @@ class Solution:
     trace: list[TracePoint] = field(repr=False)
     problem: Problem = field(repr=False)
     root: Bound | None = field(repr=False)
+    rel_gap: float = field(default=0.0, repr=False)
+    proved_exchanges: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", Status(self.status))  # who makes a copy may give a plain string
+        if self.status == Status.OPTIMAL:
+            object.__setattr__(self, "proved_exchanges", self.support.size)
 
     @property
     def gap(self) -> float:

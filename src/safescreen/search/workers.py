@@ -17,6 +17,7 @@ from safescreen.kernels.open_nodes import (
     OpenNodes,
     add_root,
     count_waiting,
+    first_layer,
     make_open_nodes,
     smallest_bound,
     split_off,
@@ -80,6 +81,13 @@ class Worker:
     def lower_bound(self) -> float:
         """The smallest bound of anything this worker has open or closed, unless it explores."""
         return min(smallest_bound(self.open_nodes), self.closed_bound)
+
+    def first_layer(self, number: int, cutoff: float) -> float:
+        """The first layer of the order with this number that has open nodes, unless it explores; 0 if it is not known.
+
+        That is so, too, where something was closed below the cutoff, in whatever layer that was.
+        """
+        return first_layer(self.open_nodes, number) if self.closed_bound >= cutoff else 0.0
 
     def explore(self, upper: float, orders: Orders) -> None:
         """Work until the allowance is used, nothing is left, or somebody should look at the list."""
