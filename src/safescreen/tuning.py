@@ -200,21 +200,27 @@ SECONDS_BETWEEN_MATCHES = 1e-3
 SECONDS_OF_A_ROUND = 0.03
 """Between two looks at what threads have reached."""
 
+OUTWARD_ROOT_GAP = 0.1
+"""Above this gap, and above the next one after some nodes, rounds of the search go outward from the best model: a
+sentence about all models near it, early, against the lower bound's progress."""
+
 OUTWARD_GAP = 0.02
-"""While the gap is wider, some rounds of a long search go outward from the best model: a sentence about all models near
-it, early, against the lower bound's progress."""
+"""In a search that lasts."""
 
 OUTWARD_NODES = 200
-"""A search is long enough for that after so many nodes."""
+"""Nodes after which it does."""
 
-FIRST_OUTWARD_ROUNDS = 30
-"""All rounds go outward at first until one exchange is covered, but no more than so many."""
+FIRST_OUTWARD_ROUNDS = 25
+"""So many rounds go outward at first, unless an exchange is covered by then: about a second."""
+
+FIRST_OUTWARD_SHARE = 0.5
+"""Until one is, this share of all rounds."""
 
 OUTWARD_SHARE = 0.25
-"""And then this share of them."""
+"""And then this one."""
 
 STINT_SHARE = 0.1
-"""Rounds of one kind are at most this share of all so far, and one: fewer changes of the order against evenness."""
+"""Rounds of one kind in a row are about this part of all so far: changes of the order against evenness."""
 
 PERTURBATION_GAP = 0.01
 """While the gap is wider, local searches start from perturbed models."""

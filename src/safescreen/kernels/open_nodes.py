@@ -122,10 +122,9 @@ def _make_heap(nodes: OpenNodes, slots: npt.NDArray[np.int32]) -> None:
 
 
 def add_root(nodes: OpenNodes, status: StatusArray, x: FloatArray, start: tuple[float, float, float]) -> None:
-    """Store the root, the only node that does not come from a compiled search, where there is no other node, and bounds
-    alone count.
+    """Store the root, the only node that does not come from a compiled search, where there is no other node.
 
-    ``start`` holds its bound, level and intercept.
+    ``start`` holds its bound, level and intercept. The order is that of bounds.
     """
     counts = nodes.counts[0]
     slot = nodes.vacant[counts["vacant"] - 1]

@@ -17,7 +17,7 @@ from safescreen.relaxation import Root
 from safescreen.search.crew import Crew, Rest
 from safescreen.search.errands import Errands, ErrandsBeside, ErrandsHere
 from safescreen.search.improving import Improver
-from safescreen.search.outward import Outward
+from safescreen.search.outward import Outward, opened_in
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.solution import Moment, Solution, TracePoint, relative_gap
 from safescreen.search.tree_search import TreeSearch
@@ -104,7 +104,7 @@ class Search(TreeSearch):
                         self.keeper.keep(self, rest)
             with self._at_rest(crew) as rest:
                 self._note_the_end()
-                self.outward.settle(rest, crew.columns, self.incumbent)
+                self.outward.settle(rest.closed_bound, opened_in(rest), crew.columns, self.incumbent)
                 if self.keeper is not None:
                     self.keeper.hold(self, rest)
         return status if self._gap() > self.settings.rel_gap else None

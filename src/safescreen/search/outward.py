@@ -1,22 +1,35 @@
 """Outward from the best model: which order a search explores in, and how many exchanges it has covered.
 
-Where the gap is wide for long, most of the tree will never be explored. Then some of the rounds go outward: they explore
-the layers of models that exchange one feature of the best one, two, and so on, so that a limit leaves a sentence about
-all models near it. The other rounds raise the lower bound as ever. A better model begins its own layers; what is
-closed stays closed.
+Where the gap is wide for long, most of the tree will never be explored. Then some of the rounds go outward: they
+explore the layers of models that exchange one feature of the best one, two, and so on, so that a limit leaves a
+sentence about all models near it. The other rounds raise the lower bound as ever. A better model begins its own layers;
+what is closed stays closed.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterable, Iterator
 
-from safescreen.arrays import IndexArray
+import numpy as np
+import numpy.typing as npt
+
+from safescreen.arrays import FloatArray, IndexArray
 from safescreen.incumbents import Incumbent
-from safescreen.kernels.open_nodes import OpenNodes
-from safescreen.kernels.outward import BEST_BOUND_FIRST, Order, layers_of, outward_from
+from safescreen.kernels.open_nodes import count_waiting
+from safescreen.kernels.outward import BEST_BOUND_FIRST, layers_of, outward_from
 from safescreen.search.crew import Crew, Rest
-from safescreen.search.solution import relative_gap
-from safescreen.tuning import FIRST_OUTWARD_ROUNDS, OUTWARD_GAP, OUTWARD_NODES, OUTWARD_SHARE, STINT_SHARE
+from safescreen.tuning import (
+    FIRST_OUTWARD_ROUNDS,
+    FIRST_OUTWARD_SHARE,
+    OUTWARD_GAP,
+    OUTWARD_NODES,
+    OUTWARD_ROOT_GAP,
+    OUTWARD_SHARE,
+    STINT_SHARE,
+)
+
+Opened = tuple[FloatArray, npt.NDArray[np.uint8]]
+"""Bounds and decisions of open nodes, as `OpenNodes` have them."""
 
 
 class Outward:
@@ -44,9 +57,9 @@ class Outward:
 
     def steer(self, crew: Crew, model: Incumbent, gap: float) -> None:
         """Have the next round explored in the order that is due."""
-        if self._order.number == 0 and not (gap > OUTWARD_GAP and crew.nodes >= OUTWARD_NODES):
+        if self._order.number == 0 and not self._is_worthwhile(crew.nodes, gap):
             return
-        if not self._is_about(model):
+        if self._order.number == 0 or not self._is_about(model):
             self._begin(crew, model)
         self._choose()
         crew.arrange(self._order if self._goes_outward else BEST_BOUND_FIRST)
@@ -54,61 +67,75 @@ class Outward:
     def look(self, crew: Crew, model: Incumbent) -> None:
         """Note which layers are explored, after a round."""
         if self._goes_outward and self._is_about(model):
-            self._cover(crew.first_layer(self._order, self._cutoff(model)), model)
+            self._cover(crew.first_layer(self._order, self.cutoff(model)), model)
 
-    def settle(self, rest: Rest, columns: IndexArray, model: Incumbent) -> None:
-        """Note what a tree at rest proves, whatever the order of its nodes."""
-        if not self._is_about(model):
-            self._support, self._covered = model.support, 0
-        self._cover(first_open_layer(rest, _positions(model, columns), self._places, self._cutoff(model)), model)
+    def settle(self, closed_bound: float, opened: Iterable[Opened], columns: IndexArray, model: Incumbent) -> None:
+        """Note what a tree at rest proves, whatever the order of its nodes; features are positions in ``columns``.
+
+        If anything was closed below the cutoff, as rounding may make it, nobody knows in which layer that was.
+        """
+        cutoff, positions = self.cutoff(model), _positions(model, columns)
+        layers = (first_layer_below(cutoff, nodes, positions, self._places) for nodes in opened)
+        self.take(min(layers, default=np.inf) if closed_bound >= cutoff else 0.0, model)
+
+    def take(self, layer: float, model: Incumbent) -> None:
+        """Note that below the cutoff this is the first layer with anything open."""
+        self._covered = self.proved(model)
+        self._support = model.support
+        self._cover(layer, model)
+
+    def cutoff(self, model: Incumbent) -> float:
+        """What has no smaller bound counts as covered."""
+        return model.objective - self._rel_gap * model.objective
 
     def _is_about(self, model: Incumbent) -> bool:
         return self._support is not None and np.array_equal(self._support, model.support)
-
-    def _cutoff(self, model: Incumbent) -> float:
-        """The least bound of what counts as covered."""
-        return model.objective - self._rel_gap * model.objective
 
     def _begin(self, crew: Crew, model: Incumbent) -> None:
         """Go outward from this model."""
         positions = _positions(model, crew.columns)
         self._order = outward_from(self._order.number + 1, positions, self._places, model.objective)
-        self._support, self._covered = model.support, 0
+        self._covered = self.proved(model)
+        self._support = model.support
+
+    def _is_worthwhile(self, nodes: int, gap: float) -> bool:
+        """Whether the search will be long: a gap that is wide at the root says so at once, others after some nodes.
+
+        At the root it is best: what is open later has to be explored once for every way in which it was split.
+        """
+        return gap > OUTWARD_ROOT_GAP or (gap > OUTWARD_GAP and nodes >= OUTWARD_NODES)
 
     def _choose(self) -> None:
-        """Whether the next round goes outward: at first until one exchange is covered, then a share of all rounds.
+        """Whether the next round goes outward: nearly all of them do at first, as long as nothing is covered.
 
         Rounds of one kind follow each other for longer and longer, since putting nodes in another order takes time.
         """
         if self._rounds >= self._stint:
-            behind = self._outward_rounds < OUTWARD_SHARE * self._rounds
-            early = self._covered == 0 and self._rounds < FIRST_OUTWARD_ROUNDS
-            self._goes_outward = early or behind
-            share = OUTWARD_SHARE if self._goes_outward else 1.0 - OUTWARD_SHARE
-            self._stint = self._rounds + 1 + int(STINT_SHARE * share * self._rounds)
+            share = OUTWARD_SHARE if self._covered else FIRST_OUTWARD_SHARE
+            early = not self._covered and self._rounds < FIRST_OUTWARD_ROUNDS
+            self._goes_outward = early or self._outward_rounds < share * self._rounds
+            part = share if self._goes_outward else 1.0 - share
+            self._stint = self._rounds + 1 + int(STINT_SHARE * part * self._rounds)
         self._rounds += 1
         self._outward_rounds += self._goes_outward
 
     def _cover(self, layer: float, model: Incumbent) -> None:
-        """All layers before this one are explored: of the exchanges so proved, the model itself is the first layer."""
+        """All layers before this one are explored, that of no exchange among them."""
         self._covered = max(self._covered, int(min(layer - 1.0, model.support.size)), 0)
 
 
-def first_open_layer(rest: Rest, model: IndexArray, places: int, cutoff: float) -> float:
-    """The first layer with an open node below the cutoff, infinite if there is none.
-
-    If anything was closed with a smaller bound, as rounding may make it, nobody knows where it was: then it is 0.
-    """
-    if not rest.closed_bound >= cutoff:
-        return 0.0
-    return min((first_layer_below(nodes, model, places, cutoff) for nodes in rest.open_sets), default=np.inf)
+def first_layer_below(cutoff: float, opened: Opened, model: IndexArray, places: int) -> float:
+    """The first layer with an open node below the cutoff, infinite if there is none."""
+    bounds, bits = opened
+    below = bits[~(bounds >= cutoff)]
+    return float(layers_of(below, model, places).min()) if len(below) else np.inf
 
 
-def first_layer_below(nodes: OpenNodes, model: IndexArray, places: int, cutoff: float) -> float:
-    """The same of a set of open nodes."""
-    waiting = nodes.heap[: int(nodes.counts["waiting"][0])]
-    below = waiting[~(nodes.bound[waiting] >= cutoff)]
-    return float(layers_of(nodes.bits[below], model, places).min()) if below.size else np.inf
+def opened_in(rest: Rest) -> Iterator[Opened]:
+    """The open nodes of a tree at rest."""
+    for nodes in rest.open_sets:
+        waiting = nodes.heap[: count_waiting(nodes)]
+        yield nodes.bound[waiting], nodes.bits[waiting]
 
 
 def _positions(model: Incumbent, columns: IndexArray) -> IndexArray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from safescreen.arrays import AnyArray, FloatArray, IndexArray
 from safescreen.kernels.open_nodes import PER_NODE, OpenNodes, admit, count_waiting, enlarged
+from safescreen.kernels.outward import Order
 from safescreen.kernels.proof_log import COUNTS, ProofLog, empty_log
 
 ELSEWHERE = 1 << 48
@@ -34,6 +35,12 @@ class Parcel(NamedTuple):
     def smallest_bound(self) -> float:
         """The bound of the best of them; infinite if there is none."""
         return float(self.arrays[PER_NODE.index("bound")].min(initial=np.inf))
+
+    def first_layer(self, order: Order) -> float:
+        """The first layer of this order, in which they are, that has any of them; 0 where bounds alone count."""
+        if order.number == 0:
+            return 0.0
+        return float(self.arrays[PER_NODE.index("key")].min() // order.step) if self.size else np.inf
 
     @property
     def parents(self) -> IndexArray:
