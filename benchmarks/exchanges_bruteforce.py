@@ -21,8 +21,8 @@ def go_outward_at_once() -> None:
     from safescreen.search import outward, tree_search
 
     outward.OUTWARD_ROOT_GAP = -1.0
-    outward.FIRST_OUTWARD_ROUNDS = 3
-    outward.OUTWARD_SHARE = 0.5
+    outward.FIRST_OUTWARD_ROUNDS = 30
+    outward.OUTWARD_SHARE = 0.7
     tree_search.ALLOWANCE = 2000
 
 

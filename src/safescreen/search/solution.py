@@ -137,7 +137,7 @@ def near_sentence(features: int, exchanges: int, rel_gap: float) -> str:
     if not 0 < exchanges < features:
         return ""
     margin = f" by more than {percent_above(rel_gap)}" if rel_gap > 0.0 else ""
-    return f"No model that shares at least {features - exchanges} of these {features:,} features is better{margin}."
+    return f"No model that shares at least {features - exchanges:,} of these {features:,} features is better{margin}."
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:

@@ -114,8 +114,8 @@ class WideTree:
     def _layer(self, node: WideNode, model: IndexArray) -> int:
         inside = np.union1d(self._included, node.included)
         out = self._fixings.excluded[model] | np.isin(model, node.excluded)
-        free = np.count_nonzero(~(out | np.isin(model, inside)))
-        return int(np.count_nonzero(out) + max(free - (self.problem.k - inside.size), 0))
+        free = int(np.count_nonzero(~(out | np.isin(model, inside))))
+        return int(np.count_nonzero(out)) + max(free - (self.problem.k - inside.size), 0)
 
     def explore(self, upper: float, most_nodes: int) -> None:
         """One round: at most so many nodes, one pass. If time is up in the middle, its nodes are open still."""

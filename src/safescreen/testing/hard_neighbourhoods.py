@@ -35,49 +35,80 @@ class StoppedSearch:
 
     hard: HardProblem
     settings: dict[str, Any]
-    then: int | None
-    """The node limit of a second run that goes on."""
+    stops: tuple[float, float]
+    """When it ends, and when a second run does that goes on: shares of the nodes that an undisturbed search has."""
 
     @property
     def description(self) -> str:
         """One line that tells it apart from others; the seed alone reproduces it."""
-        return f"{self.hard.description}, {self.settings}, then {self.then}"
+        return f"{self.hard.description}, {self.settings}, stopped at {self.stops}"
 
 
 def stopped_search(seed: int) -> StoppedSearch:
-    """Draw a problem, settings and limits."""
+    """Draw a problem, settings and limits: two of three problems have a weak ridge and trees that are worth stopping."""
     rng = np.random.default_rng([20260801, seed])
-    limits = [0, 1, 3, 6, 10, 16, 25, 50, None]
     settings = {
         "screening": str(rng.choice(["nodes", "root", "none"], p=[0.5, 0.2, 0.3])),
         "n_threads": int(rng.choice([1, 3], p=[0.7, 0.3])),
-        "rel_gap": float(rng.choice([0.0, 1e-9, 1e-4, 1e-2, 0.1])),
-        "node_limit": limits[rng.integers(len(limits))],
+        "rel_gap": float(rng.choice([0.0, 1e-9, 1e-4, 1e-2], p=[0.1, 0.3, 0.4, 0.2])),
     }
-    return StoppedSearch(hard_problem(seed), settings, limits[rng.integers(len(limits))])
+    stops = float(rng.choice([rng.random(), 1.0 - 0.3 * rng.random()])), float(rng.choice([0.3 * rng.random(), 2.0]))
+    hard = hard_problem(seed) if seed % 3 == 0 else _weakly_penalised(rng, seed)
+    return StoppedSearch(hard, settings, stops)
+
+
+def _weakly_penalised(rng: np.random.Generator, seed: int) -> HardProblem:
+    """A problem in which all features matter a little, so that many models are nearly as good."""
+    n, m = int(rng.integers(8, 12)), int(rng.integers(15, 60))
+    X = rng.standard_normal((m, n)) + rng.choice([0.0, 0.7, 1.5]) * rng.standard_normal((m, 1))
+    traits = []
+    if rng.random() < 0.3:
+        X[:, -2:] = X[:, :2]
+        traits.append("duplicated")
+    if rng.random() < 0.2:
+        X *= 10.0 ** rng.uniform(-3.0, 3.0, n)
+        traits.append("scales")
+    y = np.where(X @ rng.standard_normal(n) + rng.choice([0.5, 2.0]) * rng.standard_normal(m) > 0.0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    kind = str(rng.choice(["budget", "price", "both"], p=[0.6, 0.2, 0.2]))
+    kwargs: dict[str, Any] = {"X": X, "y": y, "gamma": float(rng.choice([30.0, 100.0, 1e3, 1e4]))}
+    if kind != "price":
+        kwargs["k"] = int(rng.integers(3, 6))
+    if kind != "budget":
+        kwargs["mu"] = float(10.0 ** rng.uniform(-4.0, -2.0))
+    kwargs["fit_intercept"] = bool(rng.random() < 0.7)
+    if rng.random() < 0.3:
+        decided = rng.permutation(n)
+        kwargs |= {"include": decided[:1], "exclude": decided[1 : rng.integers(1, 3)]}
+        traits.append("decided")
+    if rng.random() < 0.3:
+        kwargs["sample_weight"] = rng.random(m) + 0.1
+        traits.append("weighted")
+    return HardProblem(seed, kwargs, kind, ("weak ridge", *traits))
 
 
 def neighbourhood_failures(case: StoppedSearch) -> tuple[str, list[str]]:
-    """How far the first run came ("all", "part" or "nothing" is covered), and everything that is wrong."""
+    """Whether "all", "part" or "nothing" was covered at a stop, and everything that is wrong."""
     import safescreen as ss
     from safescreen.testing.reference import brute_force
 
     data, problem = case.hard.kwargs, case.hard.problem()
     truth = brute_force(problem)
-    found = []
-    covered = "nothing"
+    nodes = ss.solve(problem, **case.settings).nodes
+    found, covered = [], "nothing"
     with TemporaryDirectory() as folder:
         proof, checkpoint = Path(folder) / "proof.npz", Path(folder) / "run.npz"
-        for resume in (False, True):
-            settings = {**case.settings, "node_limit": case.then} if resume else case.settings
+        for resume, stop in zip((False, True), case.stops, strict=True):
+            settings = {**case.settings, "node_limit": int(stop * nodes)}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 solution = ss.solve(problem, proof=proof, checkpoint=checkpoint, resume=resume, **settings)
             checked = ss.verify(proof, data["X"], data["y"])
             found += _solution_failures(solution, truth) + _proof_failures(checked, solution, truth)
-            if not resume and solution.support.size:
-                covered = "all" if solution.proved_exchanges == solution.support.size else "nothing"
-                covered = "part" if solution.neighbourhood else covered
+            if solution.neighbourhood:
+                covered = "part"
+            elif not resume and solution.proved_exchanges:
+                covered = "all"
     return covered, [f"{case.description}: {text}" for text in found]
 
 
