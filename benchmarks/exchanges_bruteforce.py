@@ -20,7 +20,7 @@ def go_outward_at_once() -> None:
     """Let small trees do what large ones do."""
     from safescreen.search import outward, tree_search
 
-    outward.OUTWARD_ROOT_GAP = -1.0
+    outward.OUTWARD_ROUNDS, outward.OUTWARD_GAP, outward.ROUNDS_OF_A_CREW = 1, -1.0, 1
     outward.FIRST_OUTWARD_ROUNDS = 30
     outward.OUTWARD_SHARE = 0.7
     tree_search.ALLOWANCE = 2000

@@ -75,7 +75,7 @@ def test_pushes_and_pops_in_any_order(steps):
 def test_compiled_heap(call):
     nodes = make_open_nodes(50, 3, 2, 100)
     values = np.random.default_rng(0).integers(0, 20, 50).astype(float)
-    nodes.bound[:] = values
+    nodes.bound[:] = nodes.key[:] = values
     for slot in range(50):
         call(kernel.push, nodes, slot)
     assert [nodes.bound[call(kernel.pop, nodes)] for _ in range(50)] == sorted(values)

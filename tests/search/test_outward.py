@@ -18,7 +18,9 @@ CHUNK = 20
 @pytest.fixture
 def at_once(monkeypatch):
     """Even small trees go outward, and change their order all the time."""
-    monkeypatch.setattr(outward, "OUTWARD_ROOT_GAP", -1.0)
+    monkeypatch.setattr(outward, "OUTWARD_ROUNDS", 1)
+    monkeypatch.setattr(outward, "OUTWARD_GAP", -1.0)
+    monkeypatch.setattr(outward, "ROUNDS_OF_A_CREW", 1)
     monkeypatch.setattr(outward, "FIRST_OUTWARD_ROUNDS", 30)
     monkeypatch.setattr(outward, "OUTWARD_SHARE", 0.7)
     monkeypatch.setattr(tree_search, "ALLOWANCE", 2000)
@@ -45,10 +47,10 @@ def test_the_order_does_not_change_the_answer(at_once, monkeypatch):
     for seed in range(20):
         problem = make(seed, k=4)
         outwards = ss.solve(problem, rel_gap=1e-9)
-        monkeypatch.setattr(outward, "OUTWARD_ROOT_GAP", np.inf)
         monkeypatch.setattr(outward, "OUTWARD_GAP", np.inf)
+        monkeypatch.setattr(outward, "LATE_OUTWARD_GAP", np.inf)
         usual = ss.solve(problem, rel_gap=1e-9)
-        monkeypatch.setattr(outward, "OUTWARD_ROOT_GAP", -1.0)
+        monkeypatch.setattr(outward, "OUTWARD_GAP", -1.0)
         assert outwards.status == usual.status == "optimal"
         assert outwards.objective == pytest.approx(usual.objective, rel=1e-8)
 

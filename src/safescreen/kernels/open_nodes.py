@@ -115,6 +115,14 @@ def order_of(nodes: OpenNodes) -> Order:
     return Order(int(counts["order"]), model, int(counts["places"]), float(counts["step"]))
 
 
+def emptied(nodes: OpenNodes) -> OpenNodes:
+    """The same room with no node in it."""
+    slots = nodes.bound.size
+    nodes.vacant[:] = np.arange(slots - 1, -1, -1)
+    nodes.counts["vacant"], nodes.counts["waiting"] = slots, 0
+    return nodes
+
+
 def _make_heap(nodes: OpenNodes, slots: npt.NDArray[np.int32]) -> None:
     """Let these be the open nodes, and no others."""
     nodes.heap[: slots.size] = slots[np.argsort(nodes.key[slots], kind="stable")]  # sorted, hence a heap

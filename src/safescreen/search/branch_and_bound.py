@@ -13,7 +13,7 @@ from safescreen.expiry import ExpiredError
 from safescreen.incumbents import Incumbent, polish_in_time
 from safescreen.kernels import BEST_MODEL, Goal
 from safescreen.problem import Problem
-from safescreen.relaxation import Root
+from safescreen.relaxation import Root, trivial_bound
 from safescreen.search.crew import Crew, Rest
 from safescreen.search.errands import Errands, ErrandsBeside, ErrandsHere
 from safescreen.search.improving import Improver
@@ -94,7 +94,9 @@ class Search(TreeSearch):
         self.errands = ErrandsHere() if crew.size == 1 else ErrandsBeside(self.watch.expired)
         with sharing(LOCAL_PART), self.errands, crew:
             while self.open_nodes > 0 and status is None:
-                self.outward.steer(crew, self.incumbent, self._gap())
+                if self.outward.is_due(crew, self._gap()):
+                    self._begin_again(crew)
+                self.outward.steer(crew, self.incumbent)
                 self._explore(crew, self.incumbent.objective)
                 self._update(crew)
                 self.outward.look(crew, self.incumbent)
@@ -108,6 +110,17 @@ class Search(TreeSearch):
                 if self.keeper is not None:
                     self.keeper.hold(self, rest)
         return status if self._gap() > self.settings.rel_gap else None
+
+    def _begin_again(self, crew: Crew) -> None:
+        """Drop the tree for one that goes outward from its root on: every open node would have to do so on its own.
+
+        What it has proved stays true; but a proof holds one tree, and says no more than that one does.
+        """
+        with self._at_rest(crew):
+            if crew.can_begin_again and (self.proof is None or self.proof.begin_again()):
+                crew.begin_again()
+                if self.proof is not None:
+                    self.lower_bound = max(trivial_bound(self.problem), self.root.bound.value)
 
     def _look_up(self) -> Status | None:
         """Note where the search stands; the status if it is over."""

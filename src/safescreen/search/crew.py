@@ -49,6 +49,13 @@ class Crew(Protocol):
     def lower_bound(self) -> float:
         """The smallest bound of anything open or closed, by the latest reports: what is found later cannot undo it."""
 
+    @property
+    def can_begin_again(self) -> bool:
+        """Whether the root node is at hand."""
+
+    def begin_again(self) -> None:
+        """Drop all open nodes for the root; only at rest, and only where that is possible."""
+
     def arrange(self, order: Order) -> None:
         """Take open nodes in this order from now on."""
 

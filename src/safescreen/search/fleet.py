@@ -133,6 +133,16 @@ class Fleet:
         away = min((flight.parcel.smallest_bound for flight in self.flights.values()), default=np.inf)
         return min(self.home.lower_bound, self._closed_elsewhere, away)
 
+    @property
+    def can_begin_again(self) -> bool:
+        """Whether the root node is at hand."""
+        return self.home.root is not None
+
+    def begin_again(self) -> None:
+        """Drop all open nodes for the root, those that were sent away included."""
+        self.recall()
+        self.home.begin_again()
+
     def arrange(self, order: Order) -> None:
         """Take open nodes in this order from now on, here and in all batches to be sent."""
         self._order = order

@@ -54,6 +54,15 @@ class LoneWorker:
         """The smallest bound of anything open or closed."""
         return self._worker.lower_bound
 
+    @property
+    def can_begin_again(self) -> bool:
+        """Whether the root node is at hand."""
+        return self._worker.root is not None
+
+    def begin_again(self) -> None:
+        """Drop all open nodes for the root."""
+        self._worker.begin_again()
+
     def arrange(self, order: Order) -> None:
         """Take open nodes in this order from now on."""
         arrange(self._worker.open_nodes, order)

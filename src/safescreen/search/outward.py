@@ -20,11 +20,12 @@ from safescreen.kernels.outward import BEST_BOUND_FIRST, layers_of, outward_from
 from safescreen.search.crew import Crew, Rest
 from safescreen.tuning import (
     FIRST_OUTWARD_ROUNDS,
-    FIRST_OUTWARD_SHARE,
+    LATE_OUTWARD_GAP,
+    LATE_OUTWARD_ROUNDS,
     OUTWARD_GAP,
-    OUTWARD_NODES,
-    OUTWARD_ROOT_GAP,
+    OUTWARD_ROUNDS,
     OUTWARD_SHARE,
+    ROUNDS_OF_A_CREW,
     STINT_SHARE,
 )
 
@@ -49,15 +50,25 @@ class Outward:
         self._support: IndexArray | None = None  # of the model that this is about
         self._covered = 0
         self._rounds, self._outward_rounds, self._stint = 0, 0, 0  # since outward rounds began
-        self._goes_outward = False
+        self._waited, self._begins, self._goes_outward = 0, False, False
 
     def proved(self, model: Incumbent) -> int:
         """How many exchanged features of this model are covered, by the latest reports."""
         return self._covered if self._is_about(model) else 0
 
-    def steer(self, crew: Crew, model: Incumbent, gap: float) -> None:
+    def is_due(self, crew: Crew, gap: float) -> bool:
+        """Once a round: whether it is time to go outward, for the first time."""
+        if self._order.number > 0:
+            return False
+        self._waited += 1
+        waited = self._waited if crew.size == 1 else self._waited / ROUNDS_OF_A_CREW
+        soon = gap > OUTWARD_GAP and waited > OUTWARD_ROUNDS
+        self._begins = soon or (gap > LATE_OUTWARD_GAP and waited > LATE_OUTWARD_ROUNDS)
+        return self._begins
+
+    def steer(self, crew: Crew, model: Incumbent) -> None:
         """Have the next round explored in the order that is due."""
-        if self._order.number == 0 and not self._is_worthwhile(crew.nodes, gap):
+        if not self._begins:
             return
         if self._order.number == 0 or not self._is_about(model):
             self._begin(crew, model)
@@ -98,23 +109,15 @@ class Outward:
         self._covered = self.proved(model)
         self._support = model.support
 
-    def _is_worthwhile(self, nodes: int, gap: float) -> bool:
-        """Whether the search will be long: a gap that is wide at the root says so at once, others after some nodes.
-
-        At the root it is best: what is open later has to be explored once for every way in which it was split.
-        """
-        return gap > OUTWARD_ROOT_GAP or (gap > OUTWARD_GAP and nodes >= OUTWARD_NODES)
-
     def _choose(self) -> None:
-        """Whether the next round goes outward: nearly all of them do at first, as long as nothing is covered.
+        """Whether the next round goes outward: the first ones do, as long as nothing is covered, then a share of all.
 
         Rounds of one kind follow each other for longer and longer, since putting nodes in another order takes time.
         """
         if self._rounds >= self._stint:
-            share = OUTWARD_SHARE if self._covered else FIRST_OUTWARD_SHARE
             early = not self._covered and self._rounds < FIRST_OUTWARD_ROUNDS
-            self._goes_outward = early or self._outward_rounds < share * self._rounds
-            part = share if self._goes_outward else 1.0 - share
+            self._goes_outward = early or self._outward_rounds < OUTWARD_SHARE * self._rounds
+            part = OUTWARD_SHARE if self._goes_outward else 1.0 - OUTWARD_SHARE
             self._stint = self._rounds + 1 + int(STINT_SHARE * part * self._rounds)
         self._rounds += 1
         self._outward_rounds += self._goes_outward

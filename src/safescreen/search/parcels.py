@@ -67,6 +67,11 @@ def take_best(nodes: OpenNodes, count: int, shares: int) -> list[Parcel]:
     return parcels
 
 
+def copy_of(nodes: OpenNodes) -> Parcel:
+    """All open nodes of a store, which keeps them."""
+    return _copied(nodes, nodes.heap[: count_waiting(nodes)])
+
+
 def take_all(nodes: OpenNodes) -> Parcel:
     """All open nodes of a store."""
     return take_best(nodes, count_waiting(nodes), 1)[0]

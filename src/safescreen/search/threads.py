@@ -167,6 +167,18 @@ class Threads:
 
     # -- the thread of the search -----------------------------------------------------------------------------
 
+    @property
+    def can_begin_again(self) -> bool:
+        """Whether the root node is at hand."""
+        return self._members[0].worker.root is not None
+
+    def begin_again(self) -> None:
+        """Drop all open nodes for the root, while everybody rests."""
+        with self._lock:
+            for member in self._members:
+                member.worker.begin_again()
+                member.publish()
+
     def arrange(self, order: Order) -> None:
         """Take open nodes in this order from now on: everybody puts their own in it before they explore again."""
         with self._lock:

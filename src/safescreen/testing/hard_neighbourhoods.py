@@ -45,7 +45,7 @@ class StoppedSearch:
 
 
 def stopped_search(seed: int) -> StoppedSearch:
-    """Draw a problem, settings and limits: two of three problems have a weak ridge and trees that are worth stopping."""
+    """Draw a problem, settings and stops: two of three problems have a weak ridge, and trees that are worth a stop."""
     rng = np.random.default_rng([20260801, seed])
     settings = {
         "screening": str(rng.choice(["nodes", "root", "none"], p=[0.5, 0.2, 0.3])),
