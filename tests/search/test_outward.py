@@ -69,10 +69,9 @@ def test_more_nodes_cover_no_less_of_a_model(at_once, threads):
 
 def test_a_callback_sees_what_is_covered(at_once):
     seen = []
-    solution = ss.solve(make(3, k=4), callback=lambda moment: seen.append(moment.proved_exchanges))
-    assert solution.status == "optimal"
-    assert 0 in seen
-    assert {1, 2, 3} & set(seen)
+    for seed in range(10):
+        ss.solve(make(seed, k=4), callback=lambda moment: seen.append(moment.proved_exchanges))
+    assert {0, 1, 4} <= set(seen)
 
 
 def test_an_easy_search_goes_nowhere(monkeypatch):
@@ -112,9 +111,10 @@ def test_the_sentence_says_what_is_left_to_say():
 
 
 def test_every_surface_says_it(at_once):
-    problem = make(3, k=4)
-    limits = range(0, 80, 2)
-    solution = next(one for one in (ss.solve(problem, node_limit=limit) for limit in limits) if one.neighbourhood)
+    problems = [make(seed, k=4) for seed in range(10)]
+    stopped = (ss.solve(problem, node_limit=limit) for problem in problems for limit in range(20, 80, 4))
+    solution = next(solution for solution in stopped if solution.neighbourhood)
+    problem = solution.problem
     exchanges = solution.proved_exchanges
     table = brute_force(problem).table
     shared = {support: len(set(support) & set(solution.support.tolist())) for support in table}

@@ -95,7 +95,7 @@ class Search(TreeSearch):
         with sharing(LOCAL_PART), self.errands, crew:
             while self.open_nodes > 0 and status is None:
                 if self.outward.is_due(crew, self._gap()):
-                    self._begin_again(crew)
+                    self._replant(crew)
                 self.outward.steer(crew, self.incumbent)
                 self._explore(crew, self.incumbent.objective)
                 self._update(crew)
@@ -111,7 +111,7 @@ class Search(TreeSearch):
                     self.keeper.hold(self, rest)
         return status if self._gap() > self.settings.rel_gap else None
 
-    def _begin_again(self, crew: Crew) -> None:
+    def _replant(self, crew: Crew) -> None:
         """Drop the tree for one that goes outward from its root on: every open node would have to do so on its own.
 
         What it has proved stays true; but a proof holds one tree, and says no more than that one does.

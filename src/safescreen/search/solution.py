@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from safescreen.arrays import FloatArray, IndexArray
-from safescreen.formatting.digits import counted, percent_above
+from safescreen.formatting.digits import counted
 from safescreen.problem import Problem
 from safescreen.relaxation import Bound
 from safescreen.screening import Screening, record_of
@@ -136,7 +136,7 @@ def near_sentence(features: int, exchanges: int, rel_gap: float) -> str:
     """What is proved once so many exchanged features of a model are covered; empty if none or all of them are."""
     if not 0 < exchanges < features:
         return ""
-    margin = f" by more than {percent_above(rel_gap)}" if rel_gap > 0.0 else ""
+    margin = f" by more than {100.0 * rel_gap:g}\u00a0%" if rel_gap > 0.0 else ""
     return f"No model that shares at least {features - exchanges:,} of these {features:,} features is better{margin}."
 
 
