@@ -35,8 +35,8 @@ ROOMS = {
     "relaxation": "arrays rounding exact_sums tuning expiry working_memory formatting.cards design problem kernels",
     "screening": "arrays rounding expiry formatting.cards problem relaxation",
     "incumbents": "arrays tuning expiry problem kernels relaxation screening",
-    "search": "arrays rounding tuning expiry working_memory status text files formatting.cards verification problem "
-    "kernels relaxation screening incumbents",
+    "search": "arrays rounding tuning expiry working_memory status text files formatting.cards formatting.digits "
+    "verification problem kernels relaxation screening incumbents",
     "estimation": "arrays defaults status text prediction formatting.digits problem search.solution",
     "path": "status formatting.cards problem search estimation",
     "summary": "arrays formatting problem.labels search.solution estimation",

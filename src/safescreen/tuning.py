@@ -200,6 +200,25 @@ SECONDS_BETWEEN_MATCHES = 1e-3
 SECONDS_OF_A_ROUND = 0.03
 """Between two looks at what threads have reached."""
 
+OUTWARD_ROUNDS, OUTWARD_GAP = 2, 0.05
+"""A search whose gap is so wide after so many rounds begins again, outward from the best model: a sentence about all
+models near it, early, against some work done twice and the lower bound's progress."""
+
+LATE_OUTWARD_ROUNDS, LATE_OUTWARD_GAP = 8, 0.02
+"""Or here."""
+
+ROUNDS_OF_A_CREW = 4
+"""How many rounds of a crew count as one in that, since the first ones are short."""
+
+FIRST_OUTWARD_ROUNDS = 20
+"""So many rounds go outward at first, unless an exchange is covered by then: the better part of a second."""
+
+OUTWARD_SHARE = 0.2
+"""And then this share of them."""
+
+STINT_SHARE = 0.1
+"""Rounds of one kind in a row are about this part of all so far: changes of the order against evenness."""
+
 PERTURBATION_GAP = 0.01
 """While the gap is wider, local searches start from perturbed models."""
 

@@ -29,7 +29,7 @@ def put(nodes, bound):
     """Store a bound in the next free slot, and push it."""
     nodes.counts[0].vacant -= 1
     slot = nodes.vacant[nodes.counts[0].vacant]
-    nodes.bound[slot] = bound
+    nodes.bound[slot] = nodes.key[slot] = bound
     kernel.push(nodes, slot)
 
 
@@ -75,7 +75,7 @@ def test_pushes_and_pops_in_any_order(steps):
 def test_compiled_heap(call):
     nodes = make_open_nodes(50, 3, 2, 100)
     values = np.random.default_rng(0).integers(0, 20, 50).astype(float)
-    nodes.bound[:] = values
+    nodes.bound[:] = nodes.key[:] = values
     for slot in range(50):
         call(kernel.push, nodes, slot)
     assert [nodes.bound[call(kernel.pop, nodes)] for _ in range(50)] == sorted(values)

@@ -826,11 +826,23 @@ def outcomes(name, path, X, y, folder):
         header, arrays, X_now, y_now = tampered(name, path, X, y, folder / "tampered.npz", modest)
         result = verify(folder / "tampered.npz", X_now, y_now)
         if result.valid:
-            truth = brute_force(stated_problem(header, arrays, X_now, y_now)).value
+            found = brute_force(stated_problem(header, arrays, X_now, y_now))
+            truth = found.value
             assert result.lower_bound <= truth + 1e-13 * abs(truth)
             assert result.objective >= truth - 1e-13 * abs(truth)
+            check_neighbourhood(
+                result, {*arrays["support"].tolist(), *arrays.get("include", np.empty(0, int)).tolist()}, found.table
+            )
         results.append(result)
     return results
+
+
+def check_neighbourhood(result, model, table):
+    """No model that exchanges as few features of this one is better than the checker says."""
+    assert result.features == len(model)
+    if result.proved_exchanges:
+        near = [value for support, value in table.items() if len(model.difference(support)) <= result.proved_exchanges]
+        assert result.near_bound <= min(near) * (1.0 + 1e-13) + 1e-300
 
 
 # -- lists of models ---------------------------------------------------------------------------------------------------

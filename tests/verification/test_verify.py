@@ -29,7 +29,7 @@ from safescreen.verification.dual_bounds import bound_nodes, evaluate_points
 from safescreen.verification.given import as_doubles
 from safescreen.verification.reading import NODE, TREE_ARRAYS, read_proof
 from safescreen.verification.recognition import recognise_problem
-from tampering import TAMPERINGS, outcomes
+from tampering import TAMPERINGS, check_neighbourhood, outcomes
 
 ROUNDING = 1e-13  # of the reference
 
@@ -60,9 +60,12 @@ def test_honest_proofs_hold(first, tmp_path):
         }
         made = prove(tmp_path / "proof.npz", X, y, seed=seed, **options, **terms)
         result = verify(tmp_path / "proof.npz", X, y)
-        truth = brute_force(hard.problem()).value
+        found = brute_force(hard.problem())
+        truth = found.value
         assert result.valid, f"{hard.description}: {result.reason}"
         never_too_much(result, truth)
+        _, arrays = load(tmp_path / "proof.npz")
+        check_neighbourhood(result, {*arrays["support"].tolist(), *map(int, hard.problem().include)}, found.table)
         assert result.nodes == len(made.records)
         assert result.gap == pytest.approx((result.objective - result.lower_bound) / abs(result.objective))
         claims = result.claims

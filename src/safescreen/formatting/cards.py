@@ -74,6 +74,7 @@ def solution_card(solution: Any) -> str:
         ("objective", above(solution.objective, 8)),
         ("proved lower bound", below(solution.lower_bound, 8)),
         ("gap", percent_above(solution.gap)),
+        *([("proved besides", solution.neighbourhood)] if solution.neighbourhood else []),
     ]
     order = np.argsort(-np.abs(solution.coef[support] * problem.design.scales[support]), kind="stable")
     shown = support[order[:_MOST_ROWS]]

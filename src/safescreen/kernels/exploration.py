@@ -27,6 +27,7 @@ from safescreen.kernels.listing import Listing
 from safescreen.kernels.node import Node, make_node
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, Start, Target, Workspace, relax
 from safescreen.kernels.open_nodes import OpenNodes, load, pop, release, save
+from safescreen.kernels.outward import layer_of, strongest_of_model
 from safescreen.kernels.proof_log import ProofLog, is_full, log_decision, log_node
 from safescreen.kernels.quadratic import Gram
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
@@ -555,8 +556,13 @@ def decide(subproblem: Subproblem, node: Node, j: int, choice: int) -> None:
 
 @compiled
 def branch(subproblem: Subproblem, node: Node, nodes: OpenNodes, root: RootBounds, cursor: Record) -> None:
-    """Split on a feature: the likelier side is next if its bound is near the best, the other one waits."""
-    j = first_hopeless(root, node, FREE)
+    """Split on a feature: the likelier side is next if its bound is near the best, the other one waits.
+
+    Outward, a feature of the model comes first, and its side in: so the node stays in its layer.
+    """
+    j, order = first_hopeless(root, node, FREE), nodes.counts[0].order
+    if j < 0 and order != 0:
+        j = strongest_of_model(node.status, node.best_q, node.x, nodes.is_in_model)
     if j < 0:
         j = cursor.chosen
     if j >= 0 and node.status[j] != FREE:
@@ -565,7 +571,8 @@ def branch(subproblem: Subproblem, node: Node, nodes: OpenNodes, root: RootBound
         cursor.at_hand = True
         return
     kept = node.x[j]
-    first = IN if abs(kept) >= 0.5 * node.progress[0].level and kept != 0.0 else OUT
+    likely = abs(kept) >= 0.5 * node.progress[0].level and kept != 0.0
+    first = IN if likely or nodes.is_in_model[j] else OUT
     cursor.decision = first * (j + 1)
     node.status[j] = -first
     if first == IN:
@@ -576,6 +583,9 @@ def branch(subproblem: Subproblem, node: Node, nodes: OpenNodes, root: RootBound
     decide(subproblem, node, j, first)
     best = nodes.bound[nodes.heap[0]]
     near = cursor.bound <= best + PLUNGE * (cursor.cutoff - best)
+    if order != 0:
+        layer = layer_of(node.status, nodes.is_in_model, nodes.counts[0].places)
+        near = near and layer * nodes.counts[0].step <= nodes.key[nodes.heap[0]]
     cursor.at_hand = near or nodes.counts[0].waiting > nodes.counts[0].most
     if not cursor.at_hand:
         save(nodes, node, cursor.bound, cursor.parent, cursor.decision)

@@ -1,6 +1,7 @@
 """Open nodes in plain arrays: two bits per feature, a sparse warm start, a bound, and a binary heap of their slots.
 
-An `OpenNodes` is a value: it can be stored, split, sent elsewhere and explored there.
+An `OpenNodes` is a value: it can be stored, split, sent elsewhere and explored there. It has an order of its own, which
+`arrange` changes.
 """
 
 from typing import NamedTuple
@@ -8,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.arrays import FloatArray, IndexArray, RecordArray, StatusArray
+from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray, StatusArray
 from safescreen.kernels.columns import make_decided_dense, make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined, record_type
 from safescreen.kernels.node import Node
+from safescreen.kernels.outward import Order, keys_of, layer_of, outward_key
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
 from safescreen.tuning import SMALL_STORE
 
@@ -20,14 +22,18 @@ COUNTS = record_type(
         ("vacant", "i8"),  # slots without a node
         ("waiting", "i8"),  # nodes on the heap
         ("most", "i8"),  # nodes beyond which depth comes first
+        ("order", "i8"),  # the number of its order
+        ("places", "i8"),  # features that a model may have, where the order is outward
+        ("step", "f8"),  # between two layers, likewise
     ]
 )
 
 
 class OpenNodes(NamedTuple):
-    """Slots of a fixed shape, a stack of free slots and a heap ordered by bound."""
+    """Slots of a fixed shape, a stack of free slots and a heap ordered by key."""
 
     bound: FloatArray
+    key: FloatArray  # the bound, unless the order is outward
     level: FloatArray
     intercept: FloatArray
     bits: npt.NDArray[np.uint8]  # (slots, bytes): two bits per feature
@@ -38,10 +44,11 @@ class OpenNodes(NamedTuple):
     value: npt.NDArray[np.float32]
     vacant: npt.NDArray[np.int32]
     heap: npt.NDArray[np.int32]
+    is_in_model: BoolArray  # (features,): the model to go outward from; nothing where bounds alone count
     counts: RecordArray  # [a record of `COUNTS`]
 
 
-PER_NODE = ("bound", "level", "intercept", "bits", "parent", "decision", "length", "feature", "value")
+PER_NODE = ("bound", "key", "level", "intercept", "bits", "parent", "decision", "length", "feature", "value")
 """The arrays with one entry per slot."""
 
 
@@ -49,6 +56,7 @@ def make_open_nodes(slots: int, features: int, width: int, most: int) -> OpenNod
     """No open nodes; pages are only touched when nodes are stored. Beyond ``most`` nodes depth comes first."""
     return OpenNodes(
         bound=np.empty(slots),
+        key=np.empty(slots),
         level=np.empty(slots),
         intercept=np.empty(slots),
         bits=np.empty((slots, (features + 3) // 4), np.uint8),
@@ -59,7 +67,8 @@ def make_open_nodes(slots: int, features: int, width: int, most: int) -> OpenNod
         value=np.empty((slots, width), np.float32),
         vacant=np.arange(slots - 1, -1, -1, dtype=np.int32),
         heap=np.empty(slots, np.int32),
-        counts=np.array([(slots, 0, most)], COUNTS),
+        is_in_model=np.zeros(features, np.bool_),
+        counts=np.array([(slots, 0, most, 0, 0, 1.0)], COUNTS),
     )
 
 
@@ -70,18 +79,66 @@ def count_waiting(nodes: OpenNodes) -> int:
 
 def smallest_bound(nodes: OpenNodes) -> float:
     """The bound of the best open node; infinite if there is none."""
-    return float(nodes.bound[nodes.heap[0]]) if count_waiting(nodes) else np.inf
+    waiting = count_waiting(nodes)
+    if nodes.counts["order"][0] == 0:
+        return float(nodes.bound[nodes.heap[0]]) if waiting else np.inf
+    return float(nodes.bound[nodes.heap[:waiting]].min(initial=np.inf))
+
+
+def first_layer(nodes: OpenNodes, number: int) -> float:
+    """The first layer with open nodes, infinite if there are none; 0 if their order does not have this number."""
+    if not count_waiting(nodes):
+        return np.inf
+    counts = nodes.counts[0]
+    if number == 0 or counts["order"] != number:
+        return 0.0
+    return float(nodes.key[nodes.heap[0]] // counts["step"])
+
+
+def arrange(nodes: OpenNodes, order: Order) -> None:
+    """Put the open nodes in this order, which those to come will be in, too."""
+    counts = nodes.counts[0]
+    if counts["order"] == order.number:
+        return
+    counts["order"], counts["places"], counts["step"] = order.number, order.places, order.step
+    nodes.is_in_model[:] = False
+    nodes.is_in_model[order.model] = True
+    slots = nodes.heap[: counts["waiting"]].copy()
+    nodes.key[slots] = keys_of(nodes.bound[slots], nodes.bits[slots], order)
+    _make_heap(nodes, slots)
+
+
+def order_of(nodes: OpenNodes) -> Order:
+    """The order that open nodes are in."""
+    counts = nodes.counts[0]
+    model = np.flatnonzero(nodes.is_in_model)
+    return Order(int(counts["order"]), model, int(counts["places"]), float(counts["step"]))
+
+
+def emptied(nodes: OpenNodes) -> OpenNodes:
+    """The same room with no node in it."""
+    slots = nodes.bound.size
+    nodes.vacant[:] = np.arange(slots - 1, -1, -1)
+    nodes.counts["vacant"], nodes.counts["waiting"] = slots, 0
+    return nodes
+
+
+def _make_heap(nodes: OpenNodes, slots: npt.NDArray[np.int32]) -> None:
+    """Let these be the open nodes, and no others."""
+    nodes.heap[: slots.size] = slots[np.argsort(nodes.key[slots], kind="stable")]  # sorted, hence a heap
+    nodes.counts["waiting"] = slots.size
 
 
 def add_root(nodes: OpenNodes, status: StatusArray, x: FloatArray, start: tuple[float, float, float]) -> None:
     """Store the root, the only node that does not come from a compiled search, where there is no other node.
 
-    ``start`` holds its bound, level and intercept.
+    ``start`` holds its bound, level and intercept. The order is that of bounds.
     """
     counts = nodes.counts[0]
     slot = nodes.vacant[counts["vacant"] - 1]
     nonzero = np.flatnonzero(x)[: nodes.feature.shape[1]]
     nodes.bound[slot], nodes.level[slot], nodes.intercept[slot] = start
+    nodes.key[slot] = nodes.bound[slot]
     nodes.parent[slot], nodes.decision[slot] = -1, 0
     codes = np.where(status == IN, 1, np.where(status == OUT, 2, 0)).astype(np.uint8)
     codes = np.concatenate([codes, np.zeros(-codes.size % 4, np.uint8)]).reshape(-1, 4)
@@ -114,6 +171,7 @@ def enlarged(nodes: OpenNodes) -> OpenNodes:
         getattr(new, name)[:old] = getattr(nodes, name)
     vacant, added = int(counts["vacant"]), slots - old
     new.heap[:old] = nodes.heap
+    arrange(new, order_of(nodes))
     new.vacant[:added] = np.arange(slots - 1, old - 1, -1, dtype=np.int32)
     new.vacant[added : added + vacant] = nodes.vacant[:vacant]
     new.counts["vacant"], new.counts["waiting"] = vacant + added, counts["waiting"]
@@ -121,23 +179,24 @@ def enlarged(nodes: OpenNodes) -> OpenNodes:
 
 
 def split_off(nodes: OpenNodes, idle: OpenNodes, every: int = 2, most: int | None = None) -> OpenNodes:
-    """Move every second open node, in the order of their bounds, to a set that has none; returns that set.
+    """Move every second open node, in their order, to a set that has none; returns that set, with the same order.
 
     ``nodes`` keeps the others, ``idle`` gives its slots, enlarged if need be. It may also be every third node or so,
-    and no more than ``most`` of them, those with the smallest bounds.
+    and no more than ``most`` of them, those that come first.
     """
     counts = nodes.counts[0]
     slots = nodes.heap[: counts["waiting"]].copy()
-    slots = slots[np.argsort(nodes.bound[slots], kind="stable")]
+    slots = slots[np.argsort(nodes.key[slots], kind="stable")]
     moves = np.zeros(slots.size, np.bool_)
     moves[np.arange(1, slots.size, every)[:most]] = True
     kept, given = slots[~moves], slots[moves]
     while idle.counts["vacant"][0] < given.size + 2:
         idle = enlarged(idle)
+    arrange(idle, order_of(nodes))
     target = np.arange(given.size, dtype=np.int32)
     for name in PER_NODE:
         getattr(idle, name)[target] = getattr(nodes, name)[given]
-    idle.heap[: given.size] = target  # sorted by bound, hence a heap
+    idle.heap[: given.size] = target  # sorted, hence a heap
     left = idle.bound.size - given.size
     idle.counts["vacant"], idle.counts["waiting"] = left, given.size
     idle.vacant[:left] = np.arange(idle.bound.size - 1, given.size - 1, -1, dtype=np.int32)
@@ -155,7 +214,7 @@ def taken_out(nodes: OpenNodes, most: int) -> OpenNodes:
 
 
 def joined(nodes: OpenNodes, others: OpenNodes) -> OpenNodes:
-    """All open nodes of two sets, in the slots of the first, enlarged if need be; the second is used up."""
+    """All open nodes of two sets, in the slots and the order of the first; the second is used up."""
     arriving = others.heap[: count_waiting(others)]
     while nodes.counts["vacant"][0] < arriving.size + 2:
         nodes = enlarged(nodes)
@@ -163,11 +222,16 @@ def joined(nodes: OpenNodes, others: OpenNodes) -> OpenNodes:
     target = nodes.vacant[vacant - arriving.size : vacant].copy()
     for name in PER_NODE:
         getattr(nodes, name)[target] = getattr(others, name)[arriving]
-    slots = np.concatenate([nodes.heap[:waiting], target])
-    nodes.heap[: slots.size] = slots[np.argsort(nodes.bound[slots], kind="stable")]  # sorted by bound, hence a heap
-    nodes.counts["vacant"], nodes.counts["waiting"] = vacant - arriving.size, slots.size
+    nodes.counts["vacant"] = vacant - arriving.size
     others.counts["waiting"] = 0
+    admit(nodes, np.concatenate([nodes.heap[:waiting], target]), target)
     return nodes
+
+
+def admit(nodes: OpenNodes, slots: npt.NDArray[np.int32], arrived: npt.NDArray[np.int32]) -> None:
+    """Let these slots be the open nodes, some of which have arrived with keys of another order."""
+    nodes.key[arrived] = keys_of(nodes.bound[arrived], nodes.bits[arrived], order_of(nodes))
+    _make_heap(nodes, slots)
 
 
 @compiled
@@ -178,7 +242,7 @@ def push(nodes: OpenNodes, slot: int) -> None:
     counts.waiting += 1
     while i > 0:
         parent = (i - 1) // 2
-        if nodes.bound[nodes.heap[parent]] <= nodes.bound[slot]:
+        if nodes.key[nodes.heap[parent]] <= nodes.key[slot]:
             break
         nodes.heap[i] = nodes.heap[parent]
         i = parent
@@ -187,7 +251,7 @@ def push(nodes: OpenNodes, slot: int) -> None:
 
 @compiled
 def pop(nodes: OpenNodes) -> int:
-    """Take the slot with the smallest bound off the heap, or the latest, as a rule, when memory is short."""
+    """Take the slot that comes first off the heap, or the latest, as a rule, when memory is short."""
     counts = nodes.counts[0]
     counts.waiting -= 1
     size: int = counts.waiting
@@ -201,9 +265,9 @@ def pop(nodes: OpenNodes) -> int:
             child = 2 * i + 1
             if child >= size:
                 break
-            if child + 1 < size and nodes.bound[nodes.heap[child + 1]] < nodes.bound[nodes.heap[child]]:
+            if child + 1 < size and nodes.key[nodes.heap[child + 1]] < nodes.key[nodes.heap[child]]:
                 child += 1
-            if nodes.bound[latest] <= nodes.bound[nodes.heap[child]]:
+            if nodes.key[latest] <= nodes.key[nodes.heap[child]]:
                 break
             nodes.heap[i] = nodes.heap[child]
             i = child
@@ -225,7 +289,10 @@ def save(nodes: OpenNodes, node: Node, bound: float, parent: int, decision: int)
     counts, progress = nodes.counts[0], node.progress[0]
     counts.vacant -= 1
     slot = nodes.vacant[counts.vacant]
-    nodes.bound[slot] = bound
+    nodes.bound[slot] = nodes.key[slot] = bound
+    if counts.order != 0:
+        layer = layer_of(node.status, nodes.is_in_model, counts.places)
+        nodes.key[slot] = outward_key(layer, bound, counts.step)
     nodes.parent[slot] = parent
     nodes.decision[slot] = decision
     nodes.level[slot] = progress.level

@@ -13,11 +13,12 @@ from safescreen.expiry import ExpiredError
 from safescreen.incumbents import Incumbent, polish_in_time
 from safescreen.kernels import BEST_MODEL, Goal
 from safescreen.problem import Problem
-from safescreen.relaxation import Root
+from safescreen.relaxation import Root, trivial_bound
 from safescreen.search.crew import Crew, Rest
 from safescreen.search.errands import Errands, ErrandsBeside, ErrandsHere
 from safescreen.search.forecast import Forecast
 from safescreen.search.improving import Improver
+from safescreen.search.outward import Outward, opened_in
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.solution import Moment, Solution, TracePoint, relative_gap
 from safescreen.search.tree_search import TreeSearch
@@ -62,6 +63,7 @@ class Search(TreeSearch):
         me = weakref.proxy(self)  # else a search, and with it the problem, would outlive its end
         self.improver = Improver(problem, root, watch, lambda: me.errands.called_off)
         self.forecast = Forecast(problem, root, watch)
+        self.outward = Outward(problem.k, self.settings.rel_gap)
         self._size = 1  # of the crew
 
     def run(self) -> Status:
@@ -94,17 +96,33 @@ class Search(TreeSearch):
         self.errands = ErrandsHere() if crew.size == 1 else ErrandsBeside(self.watch.expired)
         with sharing(LOCAL_PART), self.errands, crew:
             while self.open_nodes > 0 and status is None:
+                if self.outward.is_due(crew, self._gap()):
+                    self._replant(crew)
+                self.outward.steer(crew, self.incumbent)
                 self._explore(crew, self.incumbent.objective)
                 self._update(crew)
+                self.outward.look(crew, self.incumbent)
                 status = self._look_up()
                 if status is None and self.keeper is not None and self.keeper.is_due:
                     with self._at_rest(crew) as rest:
                         self.keeper.keep(self, rest)
             with self._at_rest(crew) as rest:
                 self._note_the_end()
+                self.outward.settle(rest.closed_bound, opened_in(rest), crew.columns, self.incumbent)
                 if self.keeper is not None:
                     self.keeper.hold(self, rest)
         return status if self._gap() > self.settings.rel_gap else None
+
+    def _replant(self, crew: Crew) -> None:
+        """Drop the tree for one that goes outward from its root on: every open node would have to do so on its own.
+
+        What it has proved stays true; but a proof holds one tree, and says no more than that one does.
+        """
+        with self._at_rest(crew):
+            if crew.can_begin_again and (self.proof is None or self.proof.begin_again()):
+                crew.begin_again()
+                if self.proof is not None:
+                    self.lower_bound = max(trivial_bound(self.problem), self.root.bound.value)
 
     def _look_up(self) -> Status | None:
         """Note where the search stands; the status if it is over."""
@@ -165,8 +183,8 @@ class Search(TreeSearch):
             self.watch.seconds, self.nodes, self.lower_bound, self.incumbent.objective
         )
         self.trace.append(point)
-        size = self.incumbent.support.size
-        return self.watch.show(Moment(seconds, nodes, self.open_nodes, lower, upper, self._gap(), size))
+        size, proved = self.incumbent.support.size, self.outward.proved(self.incumbent)
+        return self.watch.show(Moment(seconds, nodes, self.open_nodes, lower, upper, self._gap(), size, proved))
 
     def _note_the_end(self) -> None:
         """Note what a crew reached between the last look and its rest."""
@@ -189,4 +207,6 @@ class Search(TreeSearch):
             trace=self.trace,
             problem=self.problem,
             root=None if self.settings.screening == "none" else self.root.bound,
+            rel_gap=self.settings.rel_gap,
+            proved_exchanges=self.outward.proved(self.incumbent),
         )

@@ -18,7 +18,8 @@ from safescreen.arrays import FloatArray, IndexArray
 from safescreen.kernels import Orders, Subproblem
 from safescreen.kernels.exploration import make_shared
 from safescreen.kernels.listing import Listing, make_listing
-from safescreen.kernels.open_nodes import make_open_nodes
+from safescreen.kernels.open_nodes import arrange, make_open_nodes
+from safescreen.kernels.outward import Order
 from safescreen.kernels.proof_log import ProofLog, empty_log, make_proof_log
 from safescreen.search.explorer import Beginning, Explorer
 from safescreen.search.parcels import ELSEWHERE, LogPart, Parcel, put_in, take_all, take_log
@@ -46,6 +47,7 @@ class Batch(NamedTuple):
     nodes: Parcel
     upper: float  # the objective of the best model
     orders: Orders
+    order: Order  # in which its nodes are to be taken
     seconds: float
 
 
@@ -163,6 +165,7 @@ def _explored(assignment: Assignment, explorer: TaskExplorer, batch: Batch) -> A
     features = assignment.beginning.hot.size
     slots = max(NODE_SLOTS, 2 * batch.nodes.size)
     nodes = put_in(make_open_nodes(slots, features, assignment.width, assignment.most_open), batch.nodes)
+    arrange(nodes, batch.order)
     explorer.start_over(batch.upper)
     before, end = explorer.nodes, monotonic() + batch.seconds
     objective, support, log = np.inf, None, []

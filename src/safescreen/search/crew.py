@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from safescreen.arrays import IndexArray
 from safescreen.kernels import Orders
 from safescreen.kernels.open_nodes import OpenNodes
+from safescreen.kernels.outward import Order
 from safescreen.search.found import FoundModels
 
 
@@ -47,6 +48,22 @@ class Crew(Protocol):
     @property
     def lower_bound(self) -> float:
         """The smallest bound of anything open or closed, by the latest reports: what is found later cannot undo it."""
+
+    @property
+    def can_begin_again(self) -> bool:
+        """Whether the root node is at hand."""
+
+    def begin_again(self) -> None:
+        """Drop all open nodes for the root; only at rest, and only where that is possible."""
+
+    def arrange(self, order: Order) -> None:
+        """Take open nodes in this order from now on."""
+
+    def first_layer(self, order: Order, cutoff: float) -> float:
+        """The first layer of this order with anything below the cutoff that is open, by the latest reports.
+
+        Infinite if nothing is; 0 where nobody knows, as after another order.
+        """
 
     def explore(self, upper: float, orders: Orders) -> None:
         """Let them explore for a while, some hundredths of a second, and look after them meanwhile.

@@ -21,7 +21,8 @@ import numpy as np
 
 from safescreen.arrays import IndexArray
 from safescreen.kernels import Orders
-from safescreen.kernels.open_nodes import bytes_per_node, make_open_nodes
+from safescreen.kernels.open_nodes import arrange, bytes_per_node, make_open_nodes
+from safescreen.kernels.outward import BEST_BOUND_FIRST, Order
 from safescreen.search.cluster_post import Outcome, Post
 from safescreen.search.cluster_task import Answer, Batch
 from safescreen.search.crew import Rest
@@ -74,6 +75,8 @@ class Flight:
 
     parcel: Parcel
     node_limit: int
+    layer: float  # the first one among its nodes, in the order with this number
+    number: int
     due: float  # when nobody waits for it any more
     ticket: Any
 
@@ -99,6 +102,7 @@ class Fleet:
         self._alone = LoneWorker(home, lambda: seconds_left() <= 0.0)
         self._nodes_elsewhere, self._closed_elsewhere = 0, np.inf
         self._decided_elsewhere: IndexArray = np.empty(0, np.int64)
+        self._order = BEST_BOUND_FIRST
         self._sent, self._failures, self._losses = 0, 0, 0
         self._seconds, self._patience = TASK_SECONDS[0], PATIENCE_SECONDS
         self._began = self._in_company = monotonic()
@@ -128,6 +132,28 @@ class Fleet:
         """The smallest bound of anything open or closed, here, elsewhere or on the way."""
         away = min((flight.parcel.smallest_bound for flight in self.flights.values()), default=np.inf)
         return min(self.home.lower_bound, self._closed_elsewhere, away)
+
+    @property
+    def can_begin_again(self) -> bool:
+        """Whether the root node is at hand."""
+        return self.home.root is not None
+
+    def begin_again(self) -> None:
+        """Drop all open nodes for the root, those that were sent away included."""
+        self.recall()
+        self.home.begin_again()
+
+    def arrange(self, order: Order) -> None:
+        """Take open nodes in this order from now on, here and in all batches to be sent."""
+        self._order = order
+        arrange(self.home.open_nodes, order)
+
+    def first_layer(self, order: Order, cutoff: float) -> float:
+        """The first layer of this order with anything open below the cutoff; 0 where that is not known."""
+        if self._closed_elsewhere < cutoff or any(flight.number != order.number for flight in self.flights.values()):
+            return 0.0
+        away = min((flight.layer for flight in self.flights.values()), default=np.inf)
+        return min(self.home.first_layer(order.number, cutoff), away)
 
     def explore(self, upper: float, orders: Orders) -> None:
         """Explore, or let explore, for some hundredths of a second."""
@@ -240,8 +266,10 @@ class Fleet:
         share = orders._replace(node_limit=orders.node_limit // idle)
         for parcel in take_best(nodes, min(idle * fits, self.home.waiting), idle):
             self._sent += 1
-            ticket = self.post.send(Batch(parcel, upper, share, seconds))
-            self.flights[self._sent] = Flight(parcel, share.node_limit, monotonic() + self._patience, ticket)
+            ticket = self.post.send(Batch(parcel, upper, share, self._order, seconds))
+            layer, number = parcel.first_layer(self._order), self._order.number
+            due = monotonic() + self._patience
+            self.flights[self._sent] = Flight(parcel, share.node_limit, layer, number, due, ticket)
 
     def _collect(self) -> bool:
         """Deal with everything that is known by now of what was sent; whether there was anything."""

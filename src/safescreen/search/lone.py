@@ -10,6 +10,8 @@ from types import TracebackType
 from safescreen import expiry
 from safescreen.arrays import IndexArray
 from safescreen.kernels import Orders
+from safescreen.kernels.open_nodes import arrange
+from safescreen.kernels.outward import Order
 from safescreen.kernels.patience import attend
 from safescreen.search.crew import Rest
 from safescreen.search.found import FoundModels
@@ -51,6 +53,23 @@ class LoneWorker:
     def lower_bound(self) -> float:
         """The smallest bound of anything open or closed."""
         return self._worker.lower_bound
+
+    @property
+    def can_begin_again(self) -> bool:
+        """Whether the root node is at hand."""
+        return self._worker.root is not None
+
+    def begin_again(self) -> None:
+        """Drop all open nodes for the root."""
+        self._worker.begin_again()
+
+    def arrange(self, order: Order) -> None:
+        """Take open nodes in this order from now on."""
+        arrange(self._worker.open_nodes, order)
+
+    def first_layer(self, order: Order, cutoff: float) -> float:
+        """The first layer of this order with anything open below the cutoff; 0 where that is not known."""
+        return self._worker.first_layer(order.number, cutoff)
 
     def explore(self, upper: float, orders: Orders) -> None:
         """Explore until the allowance is used or nothing is left."""

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen.arrays import AnyArray, FloatArray, IndexArray
-from safescreen.kernels.open_nodes import PER_NODE, OpenNodes, count_waiting, enlarged
+from safescreen.kernels.open_nodes import PER_NODE, OpenNodes, admit, count_waiting, enlarged
+from safescreen.kernels.outward import Order
 from safescreen.kernels.proof_log import COUNTS, ProofLog, empty_log
 
 ELSEWHERE = 1 << 48
@@ -21,7 +22,7 @@ _PER_LOGGED_NODE = ("number", "parent", "decision", "n_screened", "n_entries", "
 
 
 class Parcel(NamedTuple):
-    """Open nodes in the order of their bounds: the arrays of `OpenNodes` that have an entry per node."""
+    """Open nodes: the arrays of `OpenNodes` that have an entry per node."""
 
     arrays: tuple[AnyArray, ...]
 
@@ -33,7 +34,13 @@ class Parcel(NamedTuple):
     @property
     def smallest_bound(self) -> float:
         """The bound of the best of them; infinite if there is none."""
-        return float(self.arrays[0][0]) if self.size else np.inf
+        return float(self.arrays[PER_NODE.index("bound")].min(initial=np.inf))
+
+    def first_layer(self, order: Order) -> float:
+        """The first layer of this order, in which they are, that has any of them; 0 where bounds alone count."""
+        if order.number == 0:
+            return 0.0
+        return float(self.arrays[PER_NODE.index("key")].min() // order.step) if self.size else np.inf
 
     @property
     def parents(self) -> IndexArray:
@@ -47,17 +54,22 @@ class Parcel(NamedTuple):
 
 
 def take_best(nodes: OpenNodes, count: int, shares: int) -> list[Parcel]:
-    """Take the ``count`` best open nodes off a store, in so many shares that are equally good."""
+    """Take the ``count`` open nodes that come first off a store, in so many shares that are equally good."""
     waiting = nodes.heap[: count_waiting(nodes)]
-    slots = waiting[np.argsort(nodes.bound[waiting], kind="stable")]
+    slots = waiting[np.argsort(nodes.key[waiting], kind="stable")]
     taken, kept = slots[:count], slots[count:]
     parcels = [_copied(nodes, taken[share::shares]) for share in range(shares)]
     counts = nodes.counts[0]
     vacant = int(counts["vacant"])
     nodes.vacant[vacant : vacant + taken.size] = taken
-    nodes.heap[: kept.size] = kept  # sorted by bound, hence a heap
+    nodes.heap[: kept.size] = kept  # sorted, hence a heap
     counts["vacant"], counts["waiting"] = vacant + taken.size, kept.size
     return parcels
+
+
+def copy_of(nodes: OpenNodes) -> Parcel:
+    """All open nodes of a store, which keeps them."""
+    return _copied(nodes, nodes.heap[: count_waiting(nodes)])
 
 
 def take_all(nodes: OpenNodes) -> Parcel:
@@ -76,9 +88,8 @@ def put_in(nodes: OpenNodes, parcel: Parcel) -> OpenNodes:
     slots = nodes.vacant[vacant - parcel.size : vacant].copy()
     for name, array in zip(PER_NODE, parcel.arrays, strict=True):
         getattr(nodes, name)[slots] = array
-    together = np.concatenate([nodes.heap[:waiting], slots])
-    nodes.heap[: together.size] = together[np.argsort(nodes.bound[together], kind="stable")]
-    counts["vacant"], counts["waiting"] = vacant - parcel.size, together.size
+    counts["vacant"] = vacant - parcel.size
+    admit(nodes, np.concatenate([nodes.heap[:waiting], slots]), slots)
     return nodes
 
 

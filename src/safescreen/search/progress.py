@@ -175,10 +175,12 @@ def _is_terminal(stream: Any) -> bool:
 def describe(moment: Moment) -> str:
     """Where the search stands, short enough for a terminal of 80 columns."""
     rate = moment.nodes / max(moment.seconds, 1e-9)
-    return (
-        f"{moment.features} features, gap {100.0 * moment.gap:.3g} % ({moment.lower_bound:.5g} to "
-        f"{moment.upper_bound:.5g}), {_short(moment.nodes)} nodes, {_short(rate)}/s, {_short(moment.open_nodes)} open"
-    )
+    gap = f"gap {100.0 * moment.gap:.3g} % ({moment.lower_bound:.5g} to {moment.upper_bound:.5g})"
+    nodes = f"{_short(moment.nodes)} nodes"
+    if 0 < moment.proved_exchanges < moment.features:
+        plural = "" if moment.proved_exchanges == 1 else "s"
+        return f"{moment.features} features, {moment.proved_exchanges} exchange{plural} proved, {gap}, {nodes}"
+    return f"{moment.features} features, {gap}, {nodes}, {_short(rate)}/s, {_short(moment.open_nodes)} open"
 
 
 def _short(number: float) -> str:

@@ -84,6 +84,8 @@ class ResumedSearch(Search):
             self.screened = self._tree.screened
             bound = min(float(self._tree.waiting.bound.min(initial=np.inf)), self._tree.closed_bound)
             self.lower_bound = min(max(self.lower_bound, bound), incumbent.objective)
+            opened = self._tree.waiting.bound, self._tree.waiting.bits
+            self.outward.settle(self._tree.closed_bound, [opened], self._tree.columns, incumbent)
 
     def _prepare(self, upper: float) -> Crew:
         """Set up a crew on the columns and open nodes of the snapshot."""

@@ -135,6 +135,7 @@ def open_nodes_of(waiting: Waiting, features: int, width: int, most: int) -> Ope
     order = np.argsort(waiting.bound, kind="stable")
     for name in ("bound", "level", "intercept", "bits", "parent", "decision"):
         getattr(nodes, name)[:count] = getattr(waiting, name)[order]
+    nodes.key[:count] = nodes.bound[:count]
     nodes.length[:count] = np.minimum(waiting.length, width)[order]
     place = np.empty(count, np.int64)
     place[order] = np.arange(count)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from safescreen.arrays import FloatArray, IndexArray
+from safescreen.formatting.digits import counted
 from safescreen.problem import Problem
 from safescreen.relaxation import Bound
 from safescreen.screening import Screening, record_of
@@ -32,6 +33,7 @@ class Moment(NamedTuple):
     upper_bound: float
     gap: float
     features: int
+    proved_exchanges: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,14 @@ class Solution:
         The problem solved.
     root : Bound or None
         What the dual point of the root relaxation proves, the source of ``screening``.
+    rel_gap : float
+        The gap asked for: no model counts as better that is so by no more than this.
+    proved_exchanges : int
+        How many features of the model may be exchanged for others without finding a better one: no model that does
+        without at most so many of them is better. All of them once the model is proved optimal; 0 if nothing is proved
+        of models near it. ``neighbourhood`` says it in words.
+    neighbourhood : str
+        The same in a sentence; empty if there is nothing to say beyond ``status``.
     """
 
     coef: FloatArray = field(repr=False)
@@ -81,9 +91,13 @@ class Solution:
     trace: list[TracePoint] = field(repr=False)
     problem: Problem = field(repr=False)
     root: Bound | None = field(repr=False)
+    rel_gap: float = field(default=0.0, repr=False)
+    proved_exchanges: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", Status(self.status))  # who makes a copy may give a plain string
+        if self.status == Status.OPTIMAL:
+            object.__setattr__(self, "proved_exchanges", self.support.size)
 
     @property
     def gap(self) -> float:
@@ -96,20 +110,34 @@ class Solution:
         return None if self.root is None else record_of(self.problem, self.root, self.objective, self.seconds)
 
     @property
+    def neighbourhood(self) -> str:
+        """What is proved of the models near this one, where not all models are covered."""
+        return near_sentence(self.support.size, self.proved_exchanges, self.rel_gap)
+
+    @property
     def feature_names(self) -> list[str]:
         """Names of the chosen features."""
         return self.problem.names(self.support)
 
     def __repr__(self) -> str:
+        nearby = f"{counted(self.proved_exchanges, 'exchange')} proved, " if self.neighbourhood else ""
         return (
             f"Solution({self.status}, {self.support.size} features, objective {self.objective:.9g}, "
-            f"lower bound {self.lower_bound:.9g}, gap {self.gap:.2g}, {self.nodes} nodes, {self.seconds:.3g} s)"
+            f"lower bound {self.lower_bound:.9g}, gap {self.gap:.2g}, {nearby}{self.nodes} nodes, {self.seconds:.3g} s)"
         )
 
     def _repr_html_(self) -> str:
         from safescreen.formatting.cards import solution_card
 
         return solution_card(self)
+
+
+def near_sentence(features: int, exchanges: int, rel_gap: float) -> str:
+    """What is proved once so many exchanged features of a model are covered; empty if none or all of them are."""
+    if not 0 < exchanges < features:
+        return ""
+    margin = f" by more than {100.0 * rel_gap:g}\u00a0%" if rel_gap > 0.0 else ""
+    return f"No model that shares at least {features - exchanges:,} of these {features:,} features is better{margin}."
 
 
 def relative_gap(objective: float, lower_bound: float) -> float:

@@ -23,7 +23,16 @@ import numpy as np
 from safescreen.arrays import IndexArray
 from safescreen.expiry import SECONDS_BETWEEN_LOOKS
 from safescreen.kernels import Orders, Subproblem
-from safescreen.kernels.open_nodes import OpenNodes, count_waiting, joined, smallest_bound, taken_out
+from safescreen.kernels.open_nodes import (
+    OpenNodes,
+    arrange,
+    count_waiting,
+    first_layer,
+    joined,
+    smallest_bound,
+    taken_out,
+)
+from safescreen.kernels.outward import BEST_BOUND_FIRST, Order
 from safescreen.kernels.patience import halt
 from safescreen.search.crew import Rest
 from safescreen.search.explorer import Report
@@ -54,6 +63,9 @@ class _Member:
         self.busy = False  # exploring, reporting or giving
         self.giving = False
         self.best = np.inf  # bound of the best open node, then
+        self.layer = first_layer(worker.open_nodes, 0)  # the first one open, then, in the order with this number
+        self.number = 0
+        self.closed = np.inf  # the smallest bound of anything closed, then
         self.promised = False  # somebody has been called back for it; nodes will be put among its own
         self.heirs: list[_Member] = []  # who is to get nodes
         self.lagging: list[_Member] = []  # who is to get better nodes than they have
@@ -69,6 +81,13 @@ class _Member:
         """Let the others know where it stands; what is in its inbox is its own."""
         self.best = min(map(smallest_bound, [self.worker.open_nodes, *self.inbox]))
         self.bound, self.nodes = min(self.best, self.worker.closed_bound), self.worker.nodes
+        self.number, self.closed = int(self.worker.open_nodes.counts["order"][0]), self.worker.closed_bound
+        self.layer = min(first_layer(nodes, self.number) for nodes in [self.worker.open_nodes, *self.inbox])
+
+    def first_layer(self, number: int, cutoff: float) -> float:
+        """The first layer of the order with this number that it has open, by its latest report; 0 if not known."""
+        known = self.closed >= cutoff and (self.number == number or self.layer == np.inf)
+        return self.layer if known else 0.0
 
     def empty_inbox(self) -> None:
         """Put nodes it was given among its own, unless somebody else does that just now."""
@@ -99,6 +118,7 @@ class Threads:
         self._data: list[Subproblem] = []  # for workers to come
         self._upper, self._last = np.inf, 0  # the best objective known, and the number of the last node to explore
         self._orders: Orders | None = None
+        self._order = BEST_BOUND_FIRST
         self._resting = self._dismissed = False
         self._failure: BaseException | None = None
         self._seconds, self._rounds_alone = 0.0, 0
@@ -140,7 +160,29 @@ class Threads:
         with self._lock:
             return min(member.bound for member in self._members)
 
+    def first_layer(self, order: Order, cutoff: float) -> float:
+        """The first layer of this order with anything open below the cutoff, by the latest reports; 0 if not known."""
+        with self._lock:
+            return min(member.first_layer(order.number, cutoff) for member in self._members)
+
     # -- the thread of the search -----------------------------------------------------------------------------
+
+    @property
+    def can_begin_again(self) -> bool:
+        """Whether the root node is at hand."""
+        return self._members[0].worker.root is not None
+
+    def begin_again(self) -> None:
+        """Drop all open nodes for the root, while everybody rests."""
+        with self._lock:
+            for member in self._members:
+                member.worker.begin_again()
+                member.publish()
+
+    def arrange(self, order: Order) -> None:
+        """Take open nodes in this order from now on: everybody puts their own in it before they explore again."""
+        with self._lock:
+            self._order = order
 
     def explore(self, upper: float, orders: Orders) -> None:
         """Let everybody explore for a while, and look after them; they go on afterwards."""
@@ -179,6 +221,7 @@ class Threads:
         member, begin = self._members[0], perf_counter()
         allowance = min(max(orders.allowance // ALONE_ROUNDS, 1) << min(self._rounds_alone, 30), orders.allowance)
         self._rounds_alone += 1
+        arrange(member.worker.open_nodes, self._order)
         member.worker.explore(upper, orders._replace(allowance=allowance))
         member.worker.flush_list()
         member.publish()
@@ -309,13 +352,17 @@ class Threads:
     def _level(self) -> None:
         """Let those with the smallest bounds give nodes to those whose best ones are far from them.
 
-        The lower bound of the search is the smallest; and nodes with large ones may turn out not to be needed.
+        The lower bound of the search is the smallest; and nodes with large ones may turn out not to be needed. Outward,
+        it is the layers that count.
         """
+        outward = self._order.number > 0
         able = (member for member in self._members if member.busy and not (member.giving or member.expects))
-        ranked = sorted(able, key=lambda member: member.best)
+        ranked = sorted(able, key=lambda member: member.layer if outward else member.best)
         half = len(ranked) // 2
         for behind, ahead in zip(ranked[:half], reversed(ranked), strict=False):
-            if not ahead.best - behind.best > LEVEL_SHARE * (self._upper - ranked[0].best):
+            if outward and not ahead.layer > behind.layer:
+                return
+            if not outward and not ahead.best - behind.best > LEVEL_SHARE * (self._upper - ranked[0].best):
                 return
             behind.lagging.append(ahead)
             ahead.expects = True
@@ -362,6 +409,7 @@ class Threads:
             if orders is None:
                 return
             begin = perf_counter()
+            arrange(member.worker.open_nodes, self._order)
             report = member.worker.explorer.explore(member.worker.open_nodes, self._upper, orders)
             self._report(member, report, perf_counter() - begin)
 
@@ -425,5 +473,6 @@ class Threads:
             other.inbox.append(nodes)
             other.best = min(other.best, smallest_bound(nodes))
             other.bound = min(other.bound, smallest_bound(nodes))
+            other.layer = min(other.layer, first_layer(nodes, other.number))
             member.publish()
             other.wake.notify()

@@ -157,6 +157,8 @@ class WideSearch(Search):
     def _close_tree(self) -> None:
         """Complete the proof of the tree, and dismiss it."""
         if self._tree is not None:
+            layer = self._tree.first_layer(self.incumbent.support, self.outward.cutoff(self.incumbent))
+            self.outward.take(layer, self.incumbent)
             self._tree.close()
             self._dismiss_tree()
         super()._close_tree()

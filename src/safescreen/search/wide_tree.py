@@ -101,6 +101,22 @@ class WideTree:
         unfinished = (node.bound for node in (*self._again, *self._at_hand))
         return min(self._closed_bound, self._waiting.smallest_bound, *unfinished)
 
+    def first_layer(self, model: IndexArray, cutoff: float) -> float:
+        """How many features of a model all others below the cutoff do without at least; see `kernels.outward`.
+
+        Infinite if nothing below it is open; 0 if anything below it was closed, in whatever layer that was.
+        """
+        if not self._closed_bound >= cutoff:
+            return 0.0
+        nodes = (*self._waiting, *self._again, *self._at_hand)
+        return min((self._layer(node, model) for node in nodes if not node.bound >= cutoff), default=np.inf)
+
+    def _layer(self, node: WideNode, model: IndexArray) -> int:
+        inside = np.union1d(self._included, node.included)
+        out = self._fixings.excluded[model] | np.isin(model, node.excluded)
+        free = int(np.count_nonzero(~(out | np.isin(model, inside))))
+        return int(np.count_nonzero(out)) + max(free - (self.problem.k - inside.size), 0)
+
     def explore(self, upper: float, most_nodes: int) -> None:
         """One round: at most so many nodes, one pass. If time is up in the middle, its nodes are open still."""
         self._upper, self._cutoff = upper, cutoff(self._orders.goal, upper)

@@ -17,6 +17,8 @@ from safescreen.kernels.open_nodes import (
     OpenNodes,
     add_root,
     count_waiting,
+    emptied,
+    first_layer,
     make_open_nodes,
     smallest_bound,
     split_off,
@@ -28,6 +30,7 @@ from safescreen.screening import flipped
 from safescreen.search.cluster_task import Assignment
 from safescreen.search.explorer import Beginning, Explorer, Report
 from safescreen.search.found import FoundModels
+from safescreen.search.parcels import Parcel, copy_of, put_in
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.room import Extent, Room, shared_out
 from safescreen.tuning import (
@@ -60,6 +63,7 @@ class Worker:
     best: tuple[float, IndexArray | None] = (np.inf, None)  # objective and support of a model not yet collected
     nodes: int = 0
     found: list[FoundModels] = field(default_factory=list)  # models listed and not yet collected
+    root: Parcel | None = None  # the root node, for whoever began with it
 
     @property
     def waiting(self) -> int:
@@ -80,6 +84,19 @@ class Worker:
     def lower_bound(self) -> float:
         """The smallest bound of anything this worker has open or closed, unless it explores."""
         return min(smallest_bound(self.open_nodes), self.closed_bound)
+
+    def begin_again(self) -> None:
+        """Drop all open nodes for the root, which covers them."""
+        self.open_nodes = emptied(self.open_nodes)
+        if self.root is not None:
+            self.open_nodes = put_in(self.open_nodes, self.root)
+
+    def first_layer(self, number: int, cutoff: float) -> float:
+        """The first layer of the order with this number that has open nodes, unless it explores; 0 if it is not known.
+
+        That is so, too, where something was closed below the cutoff, in whatever layer that was.
+        """
+        return first_layer(self.open_nodes, number) if self.closed_bound >= cutoff else 0.0
 
     def explore(self, upper: float, orders: Orders) -> None:
         """Work until the allowance is used, nothing is left, or somebody should look at the list.
@@ -237,6 +254,7 @@ class Workshop:
         worker, root = self.worker(0), self._root
         status = np.where(self._included, IN, 0).astype(np.int8)
         add_root(worker.open_nodes, status, root.x[self.columns], (root.bound.value, root.level, root.b))
+        worker.root = copy_of(worker.open_nodes)
         return worker
 
 

@@ -57,6 +57,13 @@ class Verification:
         no listed model as a part.
     avoiding_bound : float
         Of a core: no admissible model that uses too few of its features is better than this.
+    features : int
+        Features of the model, those that the user includes among them.
+    proved_exchanges : int
+        How many of these features may be exchanged for others without a better model, by more than the gap that the
+        proof claims to be about: all if it is proved optimal; 0 if not even one.
+    near_bound : float
+        No model that exchanges at most so many is better than this; nan if they are 0.
     """
 
     valid: bool
@@ -75,6 +82,9 @@ class Verification:
     missing_bound: float = math.nan
     identified: bool = field(default=True, repr=False)
     avoiding_bound: float = math.nan
+    features: int = 0
+    proved_exchanges: int = 0
+    near_bound: float = math.nan
 
     @property
     def problem(self) -> str:
@@ -97,7 +107,8 @@ class Verification:
     def statement(self) -> str:
         """What is proved, in one sentence."""
         if "goal" not in self.claims:
-            return f"no model of this problem ({self.problem}) is better by more than {self.gap:.2g} (relative)."
+            everywhere = f"no model of this problem ({self.problem}) is better by more than {self.gap:.2g} (relative)"
+            return f"{everywhere}{self.near_statement}."
         if self.claims["goal"] == "core":
             return self._core_statement
         listed = f"is one of the {self.models:,} listed"
@@ -106,6 +117,15 @@ class Verification:
                 ", none of whose features can be left out" if self.claims["complete"] else ""
             )
         return f"every model of this problem ({self.problem}) with an objective below {self._threshold} {listed}."
+
+    @property
+    def near_statement(self) -> str:
+        """What is proved of models near that of the proof, to end a sentence; empty if that is no more than of all."""
+        if not 0 < self.proved_exchanges < self.features:
+            return ""
+        shared = self.features - self.proved_exchanges
+        gap = max(self.objective - self.near_bound, 0.0) / abs(self.objective)
+        return f", and no model that shares at least {shared} of its {self.features} features by more than {gap:.2g}"
 
     @property
     def _core_statement(self) -> str:

@@ -18,7 +18,8 @@ The steps are those of ``docs/proof-format.md``, in its order:
 4. The lower bound: the least that dual points prove (``dual_bounds.py``) in the regions of a tree that
    leaves no model out (``search_tree.py``), put together here. In a list of models it is about those that are
    missing: the supports on the list, and those that leaves still leave, are looked at in ``listed_models.py``. Of a
-   core it is about the models that use too few of its features (``cores.py``).
+   core it is about the models that use too few of its features (``cores.py``). The same bounds, sorted by how much a
+   region differs from the model, say what is proved around it (``neighbourhood.py``).
 5. The claims of the proof, held against what was found (here).
 """
 
@@ -36,6 +37,7 @@ from safescreen.verification.arithmetic import ROUNDOFF, Array, batches, logisti
 from safescreen.verification.cores import CoreBounds, core_bounds
 from safescreen.verification.dual_bounds import OUT, bound_nodes, evaluate_points
 from safescreen.verification.listed_models import Leaf, ListedModels, read_models, settle_leaf
+from safescreen.verification.neighbourhood import bounds_within, exchanged, proved_exchanges
 from safescreen.verification.reading import (
     CLAIMS,
     CORE,
@@ -80,6 +82,9 @@ class Numbers:
     models: int = 0
     missing_bound: float = math.nan
     avoiding_bound: float = math.nan
+    features: int = 0
+    proved_exchanges: int = 0
+    near_bound: float = math.nan
 
 
 @dataclass
@@ -244,6 +249,8 @@ class LowerBound:
     points: int = 1
     of_all: float = math.nan
     """Where models are listed: the same of all models, listed ones included."""
+    within: Array = field(default_factory=lambda: np.empty(0))
+    """The same of models that exchange no more than 0, 1, 2, ... features of the proof's model."""
 
 
 class Sought(NamedTuple):
@@ -264,8 +271,10 @@ def lower_bound(problem: StatedProblem, n_chunks: int, arrays: Arrays, sought: S
     root_point = evaluate_points(problem, problem.columns, problem.samples.root_dual[None])
     root = bound_nodes(root_point, status[:1], status[1:])
     root_bound, root_uncertainty = float(root.lower[0]), float(root.uncertainty[0])
+    model = mask_of(arrays["support"], terms.n_features) | terms.included
+    n_model = int(model.sum())
     if n_chunks == 0:
-        return LowerBound(root_bound, root_uncertainty, of_all=root_bound)
+        return LowerBound(root_bound, root_uncertainty, of_all=root_bound, within=np.full(n_model + 1, root_bound))
     screened = decode(arrays["root_screened"])
     require_in_range(screened.feature, terms.n_features)
     tree = read_tree(n_chunks, arrays, terms.n_features)
@@ -276,7 +285,8 @@ def lower_bound(problem: StatedProblem, n_chunks: int, arrays: Arrays, sought: S
     tree_status[screened.side, screened.feature] = True
     used = np.flatnonzero(tree.features_used(terms.n_features) | ~tree_status[OUT])
     region = Region(used, problem.columns.of(used), tree.renumbered(used), tree_status[:, used])
-    contribution, tree_uncertainty = contributions(problem, region, root_bound)
+    contribution, exchanges, tree_uncertainty = contributions(problem, region, root_bound, model)
+    within = np.minimum(bounds_within(exchanges, contribution, n_model), cut_off_bound)
     of_all = np.minimum(cut_off_bound, contribution.min())  # which keeps what is not a number, unlike Python's min
     if sought is not None:
         contribution, in_leaves = settle_leaves(problem, region, contribution, sought)
@@ -284,7 +294,7 @@ def lower_bound(problem: StatedProblem, n_chunks: int, arrays: Arrays, sought: S
     value = np.minimum(cut_off_bound, contribution.min())
     uncertainty = max(root_uncertainty, tree_uncertainty)
     n_leaves, n_points = int(tree.is_leaf.sum()), 1 + int(tree.has_point.sum())
-    return LowerBound(float(value), uncertainty, tree.n_nodes, n_leaves, n_points, float(of_all))
+    return LowerBound(float(value), uncertainty, tree.n_nodes, n_leaves, n_points, float(of_all), within)
 
 
 @dataclass(frozen=True)
@@ -298,20 +308,22 @@ class Region:
     root_status: Array
 
 
-def contributions(problem: StatedProblem, region: Region, inherited: float) -> tuple[Array, float]:
-    """The bounds of all regions of the tree, one entry per node, and their uncertainty.
+def contributions(problem: StatedProblem, region: Region, inherited: float, model: Array) -> tuple[Array, Array, float]:
+    """The bounds of all regions of the tree, their exchanges of the model's features, and the uncertainty of bounds.
 
-    The regions are the leaves, and what screening decisions cut off elsewhere: below a node every model
-    agrees with its screening decisions, or is in a region that one of them cuts off. A leaf is bounded as a
-    whole.
+    There is one entry per node. The regions are the leaves, and what screening decisions cut off elsewhere: below a
+    node every model agrees with its screening decisions, or is in a region that one of them cuts off. A leaf is bounded
+    as a whole. What is cut off exchanges no fewer features than what is below the node does at least.
     """
     used, columns, tree, root_status = region.used, region.columns, region.tree, region.root_status
     own_bound = np.full(tree.n_nodes, -np.inf)
     cut_off_bound = np.full(tree.n_nodes, np.inf)
+    exchanges = np.full(tree.n_nodes, int(model.sum()) - int(model[used].sum()))  # what is not used is out everywhere
     uncertainty = 0.0
     for batch in batches(tree.n_nodes, max(problem.samples.size, used.size)):
         nodes = np.arange(batch.start, batch.stop)
         inside, outside = tree.status(nodes, root_status)
+        exchanges[batch] += exchanged(inside, outside, model[used], problem.terms.budget)
         empty = is_empty(inside, outside, problem.terms.budget)
         own_bound[nodes[empty]] = np.inf
         useful = tree.has_point[nodes] & ~empty
@@ -325,7 +337,7 @@ def contributions(problem: StatedProblem, region: Region, inherited: float) -> t
         uncertainty = max(uncertainty, float(bounds.uncertainty.max(initial=0.0)))
     own_bound[0] = np.maximum(own_bound[0], inherited)
     bound = best_on_the_way_up(own_bound, tree.parent)
-    return np.where(tree.is_leaf, bound, np.maximum(bound, cut_off_bound)), uncertainty
+    return np.where(tree.is_leaf, bound, np.maximum(bound, cut_off_bound)), exchanges, uncertainty
 
 
 def settle_leaves(problem: StatedProblem, region: Region, contribution: Array, sought: Sought) -> tuple[Array, Array]:
@@ -385,7 +397,20 @@ def check_lower_bound(problem: StatedProblem, header: Header, arrays: Arrays, nu
     numbers.lower_bound = lower.value
     numbers.enclosure = (lower.value, lower.value + lower.uncertainty)
     numbers.gap = (objective - lower.value) / abs(objective)
+    note_neighbourhood(header["claims"], lower.within, numbers)
     check_claims(header["claims"], numbers, lower.uncertainty)
+
+
+def note_neighbourhood(claims: dict[str, Any], within: Array, numbers: Numbers) -> None:
+    """How many features of the model can be exchanged without finding a better one: by more than the gap asked for.
+
+    No proof claims that, so that there is nothing to hold against it.
+    """
+    gap = claims["rel_gap"] + 4.0 * CLAIM_TOLERANCE
+    numbers.features = within.size - 1
+    numbers.proved_exchanges = proved_exchanges(within, numbers.objective * (1.0 - gap))
+    if numbers.proved_exchanges:
+        numbers.near_bound = float(within[numbers.proved_exchanges])
 
 
 def check_list_of_models(problem: StatedProblem, header: Header, arrays: Arrays, numbers: Numbers) -> None:
@@ -446,6 +471,7 @@ def at_least_trivial(terms: Terms, lower: LowerBound) -> LowerBound:
     So whatever overflows in a proof costs no more than the bound it was to give.
     """
     trivial = terms.mu * int(terms.included.sum()) * (1.0 - 4.0 * ROUNDOFF)
+    lower = replace(lower, within=np.fmax(lower.within, trivial))
     if lower.value > trivial:
         return lower
     highest = max(trivial, lower.value + lower.uncertainty)  # in this order also of what is not a number

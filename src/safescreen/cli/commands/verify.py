@@ -59,6 +59,7 @@ def verify(
             "objective",
             "lower_bound",
             "gap",
+            "proved_exchanges",
             "leaves",
             "nodes",
             "seconds",
@@ -100,7 +101,10 @@ def _show(console: Console, result: ss.Verification) -> None:
         if "another question" not in result.reason:
             console.print("[dim]The data must be the same, and be read with the same options, as for fit.[/dim]")
         return
-    choice = f"no choice of features has a lower objective at γ = {result.claims['gamma']:g} than the bound says."
+    choice = (
+        f"no choice of features has a lower objective at γ = {result.claims['gamma']:g} than the bound "
+        f"says{result.near_statement}."
+    )
     proved = result.statement if _list(result) else choice
     console.print(
         f"[bold green]The proof holds[/bold green]: {plain(proved)} It is about the choice; coefficients estimated at "

@@ -104,6 +104,8 @@ class Result:
         console.print(grid({"status": solution.status, **result_rows(solution), **scores}, align="left"))
         if solution.status != Status.OPTIMAL:
             console.print(f"[yellow]{solution.status.sentence}[/yellow]")
+        if solution.neighbourhood:
+            console.print(f"Proved: {solution.neighbourhood}")
         console.print(which_is_which(solution, self.estimate.gamma))
 
     def write_model(self, path: Path, refit_gamma: float | str, search: dict[str, Any]) -> None:
@@ -118,7 +120,7 @@ class Result:
         """Everything, for other programs."""
         solution, problem = self.solution, self.solution.problem
         return {
-            **attributes(solution, "status", "objective", "lower_bound", "gap", "nodes", "seconds"),
+            **attributes(solution, "status", "objective", "lower_bound", "gap", "proved_exchanges", "nodes", "seconds"),
             "screening": None if solution.screening is None else screening_document(solution.screening),
             "refit_gamma": self.estimate.gamma,
             "features": chosen_features(self.table),

@@ -122,6 +122,7 @@ def numbers(solution: Solution) -> dict[str, str]:
         "bound": below(solution.lower_bound, 6),
         "distance": difference_above(solution.objective, solution.lower_bound),
         "gap": percent_above(solution.gap),
+        "nearby": f" {solution.neighbourhood}" if solution.neighbourhood else "",
         "end": solution.status.sentence,
         "seconds": duration(solution.seconds),
         "nodes": counted(solution.nodes, "node"),

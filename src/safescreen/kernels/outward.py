@@ -1,0 +1,94 @@
+"""The order in which open nodes are taken: the smallest bound first, or outward from a model.
+
+A model *exchanges* features of another one that it does without. All models of a node exchange at least those that are
+out in it, and those for which there is no place left: the node's *layer*. Outward, the layers are explored one after
+the other, each in the order of bounds. Once a layer is explored, no model that shares so many features is better.
+
+An order decides what is done first, never what is true.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from safescreen.arrays import FloatArray, IndexArray, StatusArray
+from safescreen.kernels.compiling import compiled, inlined
+from safescreen.kernels.subproblem import FREE, IN, OUT
+
+ROWS_AT_ONCE = 4096
+"""Nodes whose bits are looked at at a time: memory against calls."""
+
+_INSIDE = np.array([(byte & 0x55).bit_count() for byte in range(256)], np.uint8)  # of four features; see `pack`
+
+
+class Order(NamedTuple):
+    """An order of open nodes."""
+
+    number: int  # 0 where bounds alone count; every other order has a number of its own
+    model: IndexArray  # the features to go outward from
+    places: int  # features that a model may have
+    step: float  # from one layer to the next one: larger than any bound that is not closed at once
+
+
+BEST_BOUND_FIRST = Order(0, np.empty(0, np.int64), 0, 1.0)
+
+
+def outward_from(number: int, model: IndexArray, places: int, upper: float) -> Order:
+    """The order that begins with a model whose objective is ``upper``."""
+    return Order(number, model, places, 2.0 * upper)
+
+
+def layers_of(bits: npt.NDArray[np.uint8], model: IndexArray, places: int) -> IndexArray:
+    """The layers of nodes, given their bits: how many features of the model all their models lack at least."""
+    layers = np.empty(len(bits), np.int64)
+    for begin in range(0, len(bits), ROWS_AT_ONCE):
+        rows = bits[begin : begin + ROWS_AT_ONCE]
+        codes = (rows[:, model >> 2] >> (2 * (model & 3)).astype(np.uint8)) & 3
+        left = places - _INSIDE[rows].sum(axis=1, dtype=np.int64)
+        out, free = np.count_nonzero(codes == 2, axis=1), np.count_nonzero(codes == 0, axis=1)
+        layers[begin : begin + ROWS_AT_ONCE] = out + np.maximum(free - left, 0)
+    return layers
+
+
+def keys_of(bounds: FloatArray, bits: npt.NDArray[np.uint8], order: Order) -> FloatArray:
+    """The numbers by which nodes are ordered."""
+    if order.number == 0:
+        return bounds
+    within = 0.5 * order.step
+    layers = layers_of(bits, order.model, order.places)
+    return np.asarray(order.step * layers + np.clip(np.nan_to_num(bounds, nan=within), 0.0, within))
+
+
+@compiled
+def layer_of(status: StatusArray, is_in_model: npt.NDArray[np.bool_], places: int) -> int:
+    """The layer of a node: how many features of the model all its models lack at least."""
+    out, free, inside = 0, 0, 0
+    for j in range(status.size):
+        if status[j] == IN:
+            inside += 1
+        elif is_in_model[j]:
+            if status[j] == OUT:
+                out += 1
+            else:
+                free += 1
+    return out + max(free - (places - inside), 0)
+
+
+@inlined
+def outward_key(layer: int, bound: float, step: float) -> float:
+    """The number by which a node is ordered: whatever its bound is, a layer ends before the next one begins."""
+    within = 0.5 * step
+    return step * layer + (min(max(bound, 0.0), within) if bound == bound else within)
+
+
+@compiled
+def strongest_of_model(status: StatusArray, gain: FloatArray, x: FloatArray, is_in_model: npt.NDArray[np.bool_]) -> int:
+    """The free feature of the model that costs most to do without, as it seems; -1 if none is free."""
+    best, most = -1, -1.0
+    for j in range(status.size):
+        if is_in_model[j] and status[j] == FREE and (best < 0 or gain[j] + abs(x[j]) > most):
+            best, most = j, gain[j] + abs(x[j])
+    return best

@@ -1,0 +1,146 @@
+"""Outward from the best model: which order a search explores in, and how many exchanges it has covered.
+
+Where the gap is wide for long, most of the tree will never be explored. Then some of the rounds go outward: they
+explore the layers of models that exchange one feature of the best one, two, and so on, so that a limit leaves a
+sentence about all models near it. The other rounds raise the lower bound as ever. A better model begins its own layers;
+what is closed stays closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from safescreen.arrays import FloatArray, IndexArray
+from safescreen.incumbents import Incumbent
+from safescreen.kernels.open_nodes import count_waiting
+from safescreen.kernels.outward import BEST_BOUND_FIRST, layers_of, outward_from
+from safescreen.search.crew import Crew, Rest
+from safescreen.tuning import (
+    FIRST_OUTWARD_ROUNDS,
+    LATE_OUTWARD_GAP,
+    LATE_OUTWARD_ROUNDS,
+    OUTWARD_GAP,
+    OUTWARD_ROUNDS,
+    OUTWARD_SHARE,
+    ROUNDS_OF_A_CREW,
+    STINT_SHARE,
+)
+
+Opened = tuple[FloatArray, npt.NDArray[np.uint8]]
+"""Bounds and decisions of open nodes, as `OpenNodes` have them."""
+
+
+class Outward:
+    """The order of each round, and what is proved around the best model.
+
+    Parameters
+    ----------
+    places : int
+        Features that a model may have.
+    rel_gap : float
+        No model counts as better that is so by no more than this.
+    """
+
+    def __init__(self, places: int, rel_gap: float) -> None:
+        self._places, self._rel_gap = places, rel_gap
+        self._order = BEST_BOUND_FIRST  # of the rounds that go outward, once there are any
+        self._support: IndexArray | None = None  # of the model that this is about
+        self._covered = 0
+        self._rounds, self._outward_rounds, self._stint = 0, 0, 0  # since outward rounds began
+        self._waited, self._begins, self._goes_outward = 0, False, False
+
+    def proved(self, model: Incumbent) -> int:
+        """How many exchanged features of this model are covered, by the latest reports."""
+        return self._covered if self._is_about(model) else 0
+
+    def is_due(self, crew: Crew, gap: float) -> bool:
+        """Once a round: whether it is time to go outward, for the first time."""
+        if self._order.number > 0:
+            return False
+        self._waited += 1
+        waited = self._waited if crew.size == 1 else self._waited / ROUNDS_OF_A_CREW
+        soon = gap > OUTWARD_GAP and waited > OUTWARD_ROUNDS
+        self._begins = soon or (gap > LATE_OUTWARD_GAP and waited > LATE_OUTWARD_ROUNDS)
+        return self._begins
+
+    def steer(self, crew: Crew, model: Incumbent) -> None:
+        """Have the next round explored in the order that is due."""
+        if not self._begins:
+            return
+        if self._order.number == 0 or not self._is_about(model):
+            self._begin(crew, model)
+        self._choose()
+        crew.arrange(self._order if self._goes_outward else BEST_BOUND_FIRST)
+
+    def look(self, crew: Crew, model: Incumbent) -> None:
+        """Note which layers are explored, after a round."""
+        if self._goes_outward and self._is_about(model):
+            self._cover(crew.first_layer(self._order, self.cutoff(model)), model)
+
+    def settle(self, closed_bound: float, opened: Iterable[Opened], columns: IndexArray, model: Incumbent) -> None:
+        """Note what a tree at rest proves, whatever the order of its nodes; features are positions in ``columns``.
+
+        If anything was closed below the cutoff, as rounding may make it, nobody knows in which layer that was.
+        """
+        cutoff, positions = self.cutoff(model), _positions(model, columns)
+        layers = (first_layer_below(cutoff, nodes, positions, self._places) for nodes in opened)
+        self.take(min(layers, default=np.inf) if closed_bound >= cutoff else 0.0, model)
+
+    def take(self, layer: float, model: Incumbent) -> None:
+        """Note that below the cutoff this is the first layer with anything open."""
+        self._covered = self.proved(model)
+        self._support = model.support
+        self._cover(layer, model)
+
+    def cutoff(self, model: Incumbent) -> float:
+        """What has no smaller bound counts as covered."""
+        return model.objective - self._rel_gap * model.objective
+
+    def _is_about(self, model: Incumbent) -> bool:
+        return self._support is not None and np.array_equal(self._support, model.support)
+
+    def _begin(self, crew: Crew, model: Incumbent) -> None:
+        """Go outward from this model."""
+        positions = _positions(model, crew.columns)
+        self._order = outward_from(self._order.number + 1, positions, self._places, model.objective)
+        self._covered = self.proved(model)
+        self._support = model.support
+
+    def _choose(self) -> None:
+        """Whether the next round goes outward: the first ones do, as long as nothing is covered, then a share of all.
+
+        Rounds of one kind follow each other for longer and longer, since putting nodes in another order takes time.
+        """
+        if self._rounds >= self._stint:
+            early = not self._covered and self._rounds < FIRST_OUTWARD_ROUNDS
+            self._goes_outward = early or self._outward_rounds < OUTWARD_SHARE * self._rounds
+            part = OUTWARD_SHARE if self._goes_outward else 1.0 - OUTWARD_SHARE
+            self._stint = self._rounds + 1 + int(STINT_SHARE * part * self._rounds)
+        self._rounds += 1
+        self._outward_rounds += self._goes_outward
+
+    def _cover(self, layer: float, model: Incumbent) -> None:
+        """All layers before this one are explored, that of no exchange among them."""
+        self._covered = max(self._covered, int(min(layer - 1.0, model.support.size)), 0)
+
+
+def first_layer_below(cutoff: float, opened: Opened, model: IndexArray, places: int) -> float:
+    """The first layer with an open node below the cutoff, infinite if there is none."""
+    bounds, bits = opened
+    below = bits[~(bounds >= cutoff)]
+    return float(layers_of(below, model, places).min()) if len(below) else np.inf
+
+
+def opened_in(rest: Rest) -> Iterator[Opened]:
+    """The open nodes of a tree at rest."""
+    for nodes in rest.open_sets:
+        waiting = nodes.heap[: count_waiting(nodes)]
+        yield nodes.bound[waiting], nodes.bits[waiting]
+
+
+def _positions(model: Incumbent, columns: IndexArray) -> IndexArray:
+    """Where the features of the model are among the columns of a search."""
+    return np.flatnonzero(np.isin(columns, model.support))
