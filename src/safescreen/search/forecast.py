@@ -34,7 +34,7 @@ SECONDS = 0.3
 LEAD = 0.5
 """Seconds before the first line that it is asked for, so that it is said before that line."""
 
-SHARE = 0.02
+SHARE = 0.05
 """Of the time left that may be spent on it."""
 
 SLOW = 1.0
