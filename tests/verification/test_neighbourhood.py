@@ -46,7 +46,7 @@ def test_a_proof_that_ended_early_says_what_is_covered(proof):
     shared = 4 - result.proved_exchanges
     assert result.valid
     assert result.near_bound > result.lower_bound
-    assert f"and no model that shares at least {shared} of its 4 features by more than" in result.statement
+    assert f"and no model that shares at least {shared} of its 4 features is better by more than" in result.statement
     assert result.statement in str(result)
 
 
