@@ -87,8 +87,6 @@ def main() -> int:
         harness.say(rows[-1])
     notes = summary(rows)
     harness.show("seconds until so many exchanges are proved", rows)
-    for note in notes:
-        harness.console.print(note)
     harness.save(arguments.output, rows, notes)
     return 0
 

@@ -125,7 +125,8 @@ class Verification:
             return ""
         shared = self.features - self.proved_exchanges
         gap = max(self.objective - self.near_bound, 0.0) / abs(self.objective)
-        return f", and no model that shares at least {shared} of its {self.features} features by more than {gap:.2g}"
+        near = f"no model that shares at least {shared} of its {self.features} features"
+        return f", and {near} is better by more than {gap:.2g}"
 
     @property
     def _core_statement(self) -> str:
