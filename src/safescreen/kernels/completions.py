@@ -38,7 +38,8 @@ from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE, load_hessian
 from safescreen.kernels.subproblem import Subproblem
-from safescreen.kernels.vectors import absolute_total, copy_into, dot, factorise_column, solve_factorised, total
+from safescreen.kernels.vectors import absolute_total, copy_into, dot, factorise_column, solve_factorised
+from safescreen.kernels.vectors import total as sum_of
 from safescreen.rounding import UNIT
 from safescreen.tuning import COMPLETED_FEATURES
 
@@ -89,8 +90,23 @@ class Base(NamedTuple):
 def make_completions(features: int, samples: int) -> Completions:
     """Room for models of a few features, and for what is known of the columns."""
     entries = COMPLETED_FEATURES + 2
-    vectors = np.zeros((10, entries))
-    return Completions(np.zeros((entries, entries)), *vectors, np.full(features, -1.0), Point(*np.empty((6, samples))))
+    product, total, step, resisted, predictor = np.zeros((5, entries))
+    correlation, error, length, weight, reach = np.zeros((5, entries))
+    return Completions(
+        inverse=np.zeros((entries, entries)),
+        product=product,
+        total=total,
+        step=step,
+        resisted=resisted,
+        predictor=predictor,
+        correlation=correlation,
+        error=error,
+        length=length,
+        weight=weight,
+        reach=reach,
+        largest=np.full(features, -1.0),
+        point=Point(*np.empty((6, samples))),
+    )
 
 
 @compiled
@@ -123,13 +139,13 @@ def prepare_completions(
     pull = quadratic.scaled[working]
     for i in range(m):
         pull[i] = point.curvature[i] * node.u[i]
-    completions.total[working] = total(pull)
+    completions.total[working] = sum_of(pull)
     for a in range(working):
         row = quadratic.scaled[a]
         for other in range(working):
             completions.inverse[a, other] = 1.0 if other == a else 0.0
         solve_factorised(quadratic.factor, working, completions.inverse[a])
-        completions.total[a] = total(row)
+        completions.total[a] = sum_of(row)
         completions.predictor[a] = dot(row, node.u)
         completions.length[a] = np.sqrt(dot(row, row)) * (1.0 + 1e-6)
         completions.weight[a] = np.sqrt(quadratic.hessian[a, a]) * (1.0 + 1e-6)
@@ -141,7 +157,7 @@ def prepare_completions(
             completions.correlation[a] = dot(column, point.alpha)
             completions.error[a] = columns.error[j]
             completions.reach[a] = reach_of(subproblem, completions, workspace.trial, j)
-    mass, slope = absolute_total(point.alpha), total(point.alpha)
+    mass, slope = absolute_total(point.alpha), sum_of(point.alpha)
     excess = abs(slope) + (m + 64.0) * UNIT * mass
     share = share_to_balance(excess, mass) if subproblem.intercept else 0.0
     return Base(
@@ -193,7 +209,8 @@ def bound_at_rest(subproblem: Subproblem, base: Base, j: int, c: float) -> float
     """The bound of the model with ``j``, whose correlation is ``c``, by the model's own dual point."""
     widened = abs(c) + (8.0 + 0.5 * base.share / UNIT) * base.length * subproblem.columns.error[j]
     gain = 0.25 * subproblem.gamma * widened * widened * (1.0 + 16.0 * UNIT)
-    return base.alone + subproblem.mu - gain - 16.0 * UNIT * (abs(base.alone) + subproblem.mu + gain)
+    bound: float = base.alone + subproblem.mu - gain - 16.0 * UNIT * (abs(base.alone) + subproblem.mu + gain)
+    return bound
 
 
 @inlined
@@ -205,27 +222,33 @@ def remainder_factor(rho: float) -> float:
     return (1.0 + rho * (1.0 / 3.0 + rho * series) + rest) * (1.0 + 64.0 * UNIT)
 
 
-@inlined
-def bound_moved(
-    subproblem: Subproblem, workspace: Workspace, completions: Completions, base: Base, j: int, c: float
-) -> tuple[float, float]:
-    """The bound of the model with ``j``, by a point in the direction of Newton's step; and the length ``t`` of that.
+class Step(NamedTuple):
+    """Newton's step for a candidate, as far as it is taken."""
 
-    The point is moved no farther than its domain allows for certain.
-    """
-    columns, quadratic, gamma, mu = subproblem.columns, workspace.quadratic, subproblem.gamma, subproblem.mu
-    working, m = base.working, subproblem.y.size
-    g, h, resisted = completions.product, completions.step, completions.resisted
+    newton: float  # its full length
+    t: float
+    rho: float
+    square: float  # ``aᵀC a``
+    magnitude: float  # and the size of its terms
+    along: float  # ``gᵀh``
+    pulled: float  # ``(C z)ᵀd``
+    bent: float  # ``dᵀC d``
+    spread: float  # ``Σ |h| √(bᵀC b)``, no less than ``√((B h)ᵀC (B h))``
+    blur: float  # ``Σ |h| ‖C b‖``
+
+
+@inlined
+def find_step(
+    subproblem: Subproblem, workspace: Workspace, completions: Completions, base: Base, j: int, c: float
+) -> Step:
+    """Look at the column once, and let all else follow from products with it."""
+    quadratic, g, h = workspace.quadratic, completions.product, completions.step
+    rows, working = quadratic.scaled[: base.working + 1], base.working
     square, magnitude = weighted_products(
-        columns, j, quadratic.scaled[: working + 1], completions.total, workspace.point.curvature, workspace.trial, g
+        subproblem.columns, j, rows, completions.total, workspace.point.curvature, workspace.trial, g
     )
-    along, pulled, spread, blur, reach = (
-        0.0,
-        g[working],
-        0.0,
-        0.0,
-        reach_of(subproblem, completions, workspace.trial, j),
-    )
+    along, pulled, spread, blur = 0.0, g[working], 0.0, 0.0
+    reach = reach_of(subproblem, completions, workspace.trial, j)
     for a in range(working):
         value = 0.0
         for other in range(working):
@@ -236,46 +259,57 @@ def bound_moved(
         spread += abs(value) * completions.weight[a]
         blur += abs(value) * completions.length[a]
         reach += abs(value) * completions.reach[a]
-    t = c / (max(square - along, 0.0) + 2.0 / gamma)
-    newton = t
-    if abs(t) * reach > LARGEST_REACH:
-        t = LARGEST_REACH / reach if c > 0.0 else -LARGEST_REACH / reach
-    length = abs(t)
-    rho = length * reach * (1.0 + 1e-6)
-    unit, error = (m + base.size + 64.0) * UNIT, 4.0 * columns.error[j]
-    square_error = 2.0 * unit * magnitude
-    weight = np.sqrt(magnitude) * (1.0 + 1e-6)  # no less than √(aᵀC a), and with `spread` than √(dᵀC d)
-    norms = weight + spread
     bent = square - 2.0 * along
     for a in range(working):
         value = 0.0
         for other in range(working):
             value += quadratic.hessian[a, other] * h[other]
-        resisted[a] = value
+        completions.resisted[a] = value
         bent += h[a] * value
-    share = 0.0
+    newton = c / (max(square - along, 0.0) + 2.0 / subproblem.gamma)
+    t = newton
+    if abs(t) * reach > LARGEST_REACH:
+        t = LARGEST_REACH / reach if c > 0.0 else -LARGEST_REACH / reach
+    return Step(newton, t, abs(t) * reach * (1.0 + 1e-6), square, magnitude, along, pulled, bent, spread, blur)
+
+
+@inlined
+def bound_moved(
+    subproblem: Subproblem, workspace: Workspace, completions: Completions, base: Base, j: int, c: float
+) -> tuple[float, float]:
+    """The bound of the model with ``j``, by a point in the direction of Newton's step; and the length ``t`` of that.
+
+    The point is moved no farther than its domain allows for certain.
+    """
+    step = find_step(subproblem, workspace, completions, base, j, c)
+    t, length, g, resisted = step.t, abs(step.t), completions.product, completions.resisted
+    unit, error = (subproblem.y.size + base.size + 64.0) * UNIT, 4.0 * subproblem.columns.error[j]
+    square_error = 2.0 * unit * step.magnitude
+    weight = np.sqrt(step.magnitude) * (1.0 + 1e-6)  # no less than √(aᵀC a), and with the spread than √(dᵀC d)
+    norms, share = weight + step.spread, 0.0
     if subproblem.intercept:
         a = base.size
         excess = abs(base.slope - t * (g[a] - resisted[a])) + unit * base.mass
         excess += length * (error * completions.length[a] + 3.0 * unit * completions.weight[a] * norms)
-        share = share_to_balance(excess, (1.0 - rho) * base.mass)
-    if not (share <= LARGEST_IMBALANCE and rho < 1.0):
-        return -np.inf, newton
+        share = share_to_balance(excess, (1.0 - step.rho) * base.mass)
+    if not (share <= LARGEST_IMBALANCE and step.rho < 1.0):
+        return -np.inf, step.newton
     relative = (8.0 + 0.5 * share / UNIT) * base.length
-    widened = abs(c - t * (square - along)) + relative * columns.error[j]
-    widened += length * (square_error + error * blur + 3.0 * unit * weight * norms)
+    widened = abs(c - t * (step.square - step.along)) + relative * subproblem.columns.error[j]
+    widened += length * (square_error + error * step.blur + 3.0 * unit * weight * norms)
     lost = widened * widened
     for a in range(base.size):
         widened = abs(completions.correlation[a] - t * (g[a] - resisted[a])) + relative * completions.error[a]
         widened += length * (error * completions.length[a] + 3.0 * unit * completions.weight[a] * norms)
         lost += widened * widened
-    lost *= 0.25 * gamma * (1.0 + 16.0 * UNIT)
+    lost *= 0.25 * subproblem.gamma * (1.0 + 16.0 * UNIT)
     pulled_error = error * base.pull + 3.0 * unit * base.energy * norms
-    bent = max(bent, 0.0) + square_error + 2.0 * error * blur + 6.0 * unit * norms * norms
-    bent *= 0.5 * remainder_factor(rho) * t * t
-    price = mu * (base.size + 1.0)
-    slack = 16.0 * (base.size + 16.0) * UNIT * (base.entropy + length * abs(pulled) + bent + price + lost)
-    return base.entropy - t * pulled - length * pulled_error - bent + price - lost - share - slack, newton
+    bent = max(step.bent, 0.0) + square_error + 2.0 * error * step.blur + 6.0 * unit * norms * norms
+    bent *= 0.5 * remainder_factor(step.rho) * t * t
+    price = subproblem.mu * (base.size + 1.0)
+    slack = 16.0 * (base.size + 16.0) * UNIT * (base.entropy + length * abs(step.pulled) + bent + price + lost)
+    bound = base.entropy - t * step.pulled - length * pulled_error - bent + price - lost - share - slack
+    return bound, step.newton
 
 
 @inlined
@@ -303,4 +337,5 @@ def bound_stepped(
     lost *= 0.25 * subproblem.gamma * (1.0 + 16.0 * UNIT)
     price = subproblem.mu * (base.size + 1.0)
     slack = 4.0 * (base.size + 8.0) * UNIT * (dual.entropy + price + lost)
-    return dual.entropy + price - lost - slack
+    bound: float = dual.entropy + price - lost - slack
+    return bound

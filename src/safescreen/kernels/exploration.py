@@ -29,8 +29,14 @@ from safescreen.kernels.last_place import (
     SWEPT,
     LastPlace,
     Search,
-    close_last_place,
+    begin_sweep,
+    end_sweep,
+    fit_start,
+    fit_target,
     make_last_place,
+    next_survivor,
+    rule_out,
+    take_survivor,
 )
 from safescreen.kernels.listing import Listing
 from safescreen.kernels.node import Node, make_node
@@ -264,23 +270,22 @@ def sweep(exploration: Exploration, workspace: Workspace, orders: Orders) -> int
     if cursor.places != 1 or first_hopeless(exploration.root, node, FREE) >= 0:
         return OPENED if cursor.relaxed else come_again(cursor)
     tally.last_survived += 1 if cursor.relaxed else 0
-    spent = cursor.spent
-    outcome = close_last_place(
+    spent, subproblem, refit_node, last = (
+        cursor.spent,
         exploration.subproblem,
-        node,
-        workspace,
+        exploration.refit_node,
         exploration.last_place,
-        Search(
-            exploration.refit_node,
-            exploration.models,
-            log,
-            exploration.open_nodes,
-            orders.goal,
-            cursor,
-            tally,
-            exploration.shared[0],
-        ),
     )
+    search = Search(
+        refit_node, exploration.models, log, exploration.open_nodes, orders.goal, cursor, tally, exploration.shared[0]
+    )
+    if begin_sweep(subproblem, node, refit_node, workspace, last):
+        relax(subproblem, refit_node, workspace, fit_start(subproblem, last), fit_target(np.inf))
+        rule_out(subproblem, node, workspace, last, search)
+        while next_survivor(subproblem, last, search):
+            relax(subproblem, refit_node, workspace, fit_start(subproblem, last), fit_target(cursor.cutoff))
+            take_survivor(last, search)
+    outcome = end_sweep(node, last, search)
     tally.last_sweeping += cursor.spent - spent
     if outcome == NOT_SWEPT:
         return OPENED if cursor.relaxed else come_again(cursor)

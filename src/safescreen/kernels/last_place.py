@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from safescreen.kernels.columns import add_column, correlate, make_decided_dense, make_dense, reserved_slots
-from safescreen.kernels.compiling import compiled, inlined
+from safescreen.kernels.compiling import compiled, inlined, record_type
 from safescreen.kernels.completions import (
     Completions,
     bound_at_rest,
@@ -22,7 +22,7 @@ from safescreen.kernels.completions import (
 )
 from safescreen.kernels.goals import Goal, Models, cutoff, take_model
 from safescreen.kernels.losses import LOGISTIC
-from safescreen.kernels.node_relaxation import NEWTON, Start, Target, relax
+from safescreen.kernels.node_relaxation import NEWTON, Start, Target
 from safescreen.kernels.open_nodes import save
 from safescreen.kernels.proof_log import ProofLog, has_room_for, log_model, mark_swept, take_back
 from safescreen.kernels.subproblem import FREE, IN, OUT
@@ -30,7 +30,7 @@ from safescreen.rounding import UNIT
 from safescreen.tuning import COMPLETED_FEATURES, REFIT_TOLERANCE
 
 if TYPE_CHECKING:
-    from safescreen.arrays import FloatArray, IndexArray, Record
+    from safescreen.arrays import FloatArray, IndexArray, Record, RecordArray
     from safescreen.kernels.completions import Base
     from safescreen.kernels.node import Node
     from safescreen.kernels.node_relaxation import Workspace
@@ -44,9 +44,27 @@ SOLVED_GAP = 10.0 * REFIT_TOLERANCE
 """A fit whose relative gap is no wider is as good as the numbers allow, and its support a leaf like any other."""
 
 
+STATE = record_type(
+    [
+        ("decided", "i8"),  # features that are in
+        ("free", "i8"),
+        ("survivors", "i8"),  # candidates to be fitted
+        ("at", "i8"),  # how many of them have had their turn
+        ("unsolved", "i8"),  # and how many of these are left open
+        ("parent", "i8"),  # the number of the swept node
+        ("logged", "i8"),  # nodes and entries of the log before it
+        ("entries", "i8"),
+        ("outcome", "i8"),
+        ("closed", "f8"),  # the least bound of what is ruled out or fitted
+    ]
+)
+"""Where a sweep stands."""
+
+
 class LastPlace(NamedTuple):
     """Room for closing a node with one place left."""
 
+    state: RecordArray  # [a record of `STATE`]
     completions: Completions
     decided: IndexArray  # (features,): what is in
     x: FloatArray  # (features,): and its coefficients, with the intercept behind them
@@ -72,6 +90,7 @@ class Search(NamedTuple):
 def make_last_place(features: int, samples: int) -> LastPlace:
     """Room for as many candidates as there are features; pages are only touched where there are."""
     return LastPlace(
+        np.zeros(1, STATE),
         make_completions(features, samples),
         np.empty(features, np.int64),
         np.empty(features + 1),
@@ -82,73 +101,114 @@ def make_last_place(features: int, samples: int) -> LastPlace:
     )
 
 
-@inlined
-def close_last_place(subproblem: Subproblem, node: Node, workspace: Workspace, last: LastPlace, search: Search) -> int:
-    """Close the node at hand, if that is possible; one that is not swept is as it was.
-
-    Without an addition the model is bounded by its own point, the one that all others begin with. For a proof, the
-    model becomes a node that is marked, and a support that has to be fitted is its child; so is one whose fit says
-    nothing, which is left open.
-    """
-    log, cursor, refit_node = search.log, search.cursor, search.refit_node
+@compiled
+def begin_sweep(subproblem: Subproblem, node: Node, refit_node: Node, workspace: Workspace, last: LastPlace) -> bool:
+    """Set up the fit of what is in; False for a node that cannot be swept."""
+    state = last.state[0]
     size, free = list_places(node, last)
+    state.decided, state.free, state.outcome = size, free, NOT_SWEPT
     if size != subproblem.k - 1 or not can_be_swept(subproblem, workspace.quadratic, size, free):
-        return NOT_SWEPT
+        return False
     if not make_decided_dense(subproblem.columns, node.status):
-        return NOT_SWEPT
+        return False
     last.x[size] = node.progress[0].intercept
     load_model(subproblem, refit_node, last, size, -1, 0.0)
-    relax(subproblem, refit_node, workspace, fit_start(subproblem, last.x[size]), Target(np.inf, REFIT_TOLERANCE, 0.0))
+    return True
+
+
+@compiled
+def rule_out(subproblem: Subproblem, node: Node, workspace: Workspace, last: LastPlace, search: Search) -> None:
+    """Bound all completions of the model just fitted; those that are not ruled out are to be fitted as well.
+
+    Without an addition the model is bounded by its own point, the one that all others begin with.
+    """
+    state, refit_node, log = last.state[0], search.refit_node, search.log
+    size = state.decided
     take_fitted(search)
-    if refit_node.progress[0].halted:
-        return HALTED
     base = prepare_completions(subproblem, refit_node, workspace, last.completions, last.decided, size)
-    if refit_node.progress[0].halted:
-        return HALTED
     for a in range(size):
         last.x[a] = refit_node.x[last.decided[a]]
     last.x[size] = refit_node.progress[0].intercept + base.shift
-    if not (base.alone >= cursor.cutoff or is_solved(refit_node.progress[0].primal, base.alone)):
-        return NOT_SWEPT
-    survivors, closed = rule_out(subproblem, node, workspace, last, search, base, free)
-    if survivors < 0:
-        return HALTED
-    if not has_room_for(log, survivors + 1, size + survivors * (size + 1)):
-        return NO_ROOM if can_have_room(log, survivors, size) else NOT_SWEPT
-    logged, entries, unsolved = log.counts[0].nodes, log.counts[0].entries, 0
-    parent = log_model(log, cursor.parent, cursor.decision, last.decided, last.x, size, last.x[size])
-    mark_swept(log)
-    for i in range(survivors):
-        j = last.survivor[i]
-        if last.bound[i] >= cursor.cutoff:  # which better models have lowered meanwhile
-            closed = min(closed, last.bound[i])
-            continue
-        if make_dense(subproblem.columns, j, reserved_slots(subproblem.columns, subproblem.k)):
-            load_model(subproblem, refit_node, last, size, j, last.step[i])
-            target = Target(cursor.cutoff, REFIT_TOLERANCE, 0.0)
-            relax(subproblem, refit_node, workspace, fit_start(subproblem, last.x[size]), target)
-            take_fitted(search)
-            if refit_node.progress[0].halted:
-                take_back(log, logged, entries)
-                return HALTED
-            bound = refit_node.progress[0].bound
-            if bound >= cursor.cutoff or is_solved(refit_node.progress[0].primal, bound):
-                closed = min(closed, bound)
-                log_completed(log, parent, j, refit_node, last, size)
-                continue
-        last.survivor[unsolved] = j
-        unsolved += 1
-    if unsolved > search.nodes.counts[0].vacant - 3:
-        take_back(log, logged, entries)
-        return NOT_SWEPT
-    for i in range(unsolved):
+    if refit_node.progress[0].halted:
+        state.outcome = HALTED
+        return
+    if not (base.alone >= search.cursor.cutoff or is_solved(refit_node.progress[0].primal, base.alone)):
+        return
+    look_at_candidates(subproblem, node, workspace, last, search, base)
+    survivors = state.survivors
+    if node.progress[0].halted:
+        state.outcome = HALTED
+    elif has_room_for(log, survivors + 1, size + survivors * (size + 1)):
+        state.outcome = SWEPT
+        state.logged, state.entries = log.counts[0].nodes, log.counts[0].entries
+        cursor = search.cursor
+        state.parent = log_model(log, cursor.parent, cursor.decision, last.decided, last.x, size, last.x[size])
+        mark_swept(log)
+    elif can_have_room(log, survivors, size):
+        state.outcome = NO_ROOM
+
+
+@compiled
+def next_survivor(subproblem: Subproblem, last: LastPlace, search: Search) -> bool:
+    """Set up the fit of the next candidate that is not ruled out, by a better model met on the way either.
+
+    Candidates for whose columns there is no room are among the unsolved ones, which are moved to the front.
+    """
+    state, cutoff_now = last.state[0], search.cursor.cutoff
+    while state.outcome == SWEPT and state.at < state.survivors:
+        at = state.at
+        j = last.survivor[at]
+        state.at += 1
+        if last.bound[at] >= cutoff_now:
+            state.closed = min(state.closed, last.bound[at])
+        elif make_dense(subproblem.columns, j, reserved_slots(subproblem.columns, subproblem.k)):
+            load_model(subproblem, search.refit_node, last, state.decided, j, last.step[at])
+            return True
+        else:
+            last.survivor[state.unsolved] = j
+            state.unsolved += 1
+    return False
+
+
+@compiled
+def take_survivor(last: LastPlace, search: Search) -> None:
+    """Take the fit of a candidate, which closes its support unless the fit says nothing."""
+    state, progress = last.state[0], search.refit_node.progress[0]
+    j = last.survivor[state.at - 1]
+    take_fitted(search)
+    if progress.halted:
+        state.outcome = HALTED
+        take_back(search.log, state.logged, state.entries)
+    elif progress.bound >= search.cursor.cutoff or is_solved(progress.primal, progress.bound):
+        state.closed = min(state.closed, progress.bound)
+        log_completed(search.log, state.parent, j, search.refit_node, last, state.decided)
+    else:
+        last.survivor[state.unsolved] = j
+        state.unsolved += 1
+
+
+@compiled
+def end_sweep(node: Node, last: LastPlace, search: Search) -> int:
+    """Close the node at hand, or leave it as it was; returns what became of it.
+
+    For a proof, the model is a node that is marked, and a support that had to be fitted is its child; so is one whose
+    fit says nothing, which is left open.
+    """
+    state, nodes = last.state[0], search.nodes
+    if state.outcome == SWEPT and state.unsolved > nodes.counts[0].vacant - 3:
+        take_back(search.log, state.logged, state.entries)
+        state.outcome = NOT_SWEPT
+    outcome: int = state.outcome
+    if outcome != SWEPT:
+        return outcome
+    for i in range(state.unsolved):
         j = last.survivor[i]
         node.status[j] = IN
-        save(search.nodes, node, cursor.bound, parent, j + 1)
+        save(nodes, node, search.cursor.bound, state.parent, j + 1)
         node.status[j] = FREE
-    search.tally.closed_bound = min(search.tally.closed_bound, closed)
-    cursor.at_hand = False
-    return SWEPT
+    search.tally.closed_bound = min(search.tally.closed_bound, state.closed)
+    search.cursor.at_hand = False
+    return outcome
 
 
 @inlined
@@ -190,9 +250,15 @@ def load_model(subproblem: Subproblem, refit_node: Node, last: LastPlace, size: 
 
 
 @inlined
-def fit_start(subproblem: Subproblem, intercept: float) -> Start:
+def fit_start(subproblem: Subproblem, last: LastPlace) -> Start:
     """Begin with the coefficients at hand."""
-    return Start(np.sqrt(subproblem.gamma * subproblem.mu), intercept, NEWTON)
+    return Start(np.sqrt(subproblem.gamma * subproblem.mu), last.x[last.state[0].decided], NEWTON)
+
+
+@inlined
+def fit_target(limit: float) -> Target:
+    """Until the model is fitted, or proved to be above the limit."""
+    return Target(limit, REFIT_TOLERANCE, 0.0)
 
 
 @inlined
@@ -211,22 +277,13 @@ def is_solved(objective: float, bound: float) -> bool:
     return objective - bound <= SOLVED_GAP * objective
 
 
-@compiled
-def rule_out(
-    subproblem: Subproblem,
-    node: Node,
-    workspace: Workspace,
-    last: LastPlace,
-    search: Search,
-    base: Base,
-    free: int,
-) -> tuple[int, float]:
-    """Bound the candidates in ``last.survivor[:free]``, where those that are not ruled out remain.
-
-    Returns how many they are, or a negative number when halted, and the least bound of all others.
-    """
-    cursor, progress, closed, survivors, moved, stepped = search.cursor, node.progress[0], base.alone, 0, 0, 0
-    completions, m = last.completions, subproblem.y.size
+@inlined
+def look_at_candidates(
+    subproblem: Subproblem, node: Node, workspace: Workspace, last: LastPlace, search: Search, base: Base
+) -> None:
+    """Bound the candidates in `last.survivor`, where those that are not ruled out remain."""
+    state, cursor, progress, completions = last.state[0], search.cursor, node.progress[0], last.completions
+    closed, survivors, moved, stepped, free = base.alone, 0, 0, 0, state.free
     correlate(subproblem.columns, last.survivor, free, workspace.point.alpha, node.c, progress)
     for i in range(free):
         j = last.survivor[i]
@@ -248,8 +305,8 @@ def rule_out(
             last.step[survivors] = step
             last.bound[survivors] = bound
             survivors += 1
-    cursor.spent += m * (free + (base.size + 5) * moved + (base.size + 64) * stepped)
-    return -1 if progress.halted else survivors, closed
+    cursor.spent += subproblem.y.size * (free + (base.size + 5) * moved + (base.size + 64) * stepped)
+    state.closed, state.survivors, state.at, state.unsolved = closed, survivors, 0, 0
 
 
 @inlined
