@@ -153,8 +153,7 @@ def prepare_completions(
             completions.reach[a] = 1.0
         else:
             j = quadratic.feature[a]
-            column = columns.dense[columns.slot[j]]
-            completions.correlation[a] = dot(column, point.alpha)
+            completions.correlation[a] = dot_column(columns, j, point.alpha)
             completions.error[a] = columns.error[j]
             completions.reach[a] = reach_of(subproblem, completions, workspace.trial, j)
     mass, slope = absolute_total(point.alpha), sum_of(point.alpha)
