@@ -110,6 +110,16 @@ that have it: digits of bounds that are poor anyway against an enumeration of al
 REFIT_ROUNDS = 60
 """Newton steps, shortened ones included, after which the fit of a support is taken as it is."""
 
+COMPLETED_FEATURES = 62
+"""With one place left and at most so many features in, each candidate for the place gets a dual point of its own: so
+many products per column, and more, against nodes."""
+
+SWEEP_TRIALS = 8
+"""Nodes with one place left that are relaxed before relaxing them may be found not to pay."""
+
+SWEEP_TRIAL_SHARE = 0.1
+"""And one of them is tried now and then, as long as all of them cost no more than this part of the sweeps."""
+
 CANDIDATES_AT_ONCE = 256
 """Supports that a node's dual point may leave for all of them to be fitted, where models are listed: fits of supports
 that turn out too bad against relaxations. With one place left there may be as many as features."""

@@ -36,7 +36,7 @@ KINDS = {
     "price": {"mu": 0.012, "gamma": 60.0},
     "budget": {"k": 6, "gamma": 200.0},
     "both": {"mu": 0.004, "k": 5, "gamma": 60.0},
-    "everything": {"mu": 0.002, "k": 5, "gamma": 60.0, "standardize": True, "fit_intercept": True,
+    "everything": {"mu": 0.002, "k": 5, "gamma": 300.0, "standardize": True, "fit_intercept": True,
                    "include": [7], "exclude": [0, 9]},
 }  # fmt: skip
 
@@ -546,8 +546,8 @@ def test_another_version_is_refused(tmp_path, small, kept):
     path = tmp_path / "run.npz"
     path.write_bytes(kept)
     header, arrays = read(path)
-    write(path, {**header, "version": 2}, arrays)
-    refused(small, path, "version 2, but only 1 is known")
+    write(path, {**header, "version": 3}, arrays)
+    refused(small, path, "version 3, but only 2 is known")
 
 
 def test_compressed_files_are_refused(tmp_path, small):

@@ -20,7 +20,7 @@ from safescreen.design.columns import (
 )
 from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import IN
-from safescreen.kernels.vectors import add_multiple, dot, total
+from safescreen.kernels.vectors import add_multiple, dot, square_and_three, total
 
 
 @inlined
@@ -186,6 +186,119 @@ def put_together(memory: npt.NDArray[np.uint8], layout: IndexArray, start: int, 
             target[i] = bits
 
 
+@compiled
+def dot_raw(columns: Columns, j: int, a: FloatArray) -> float:
+    """The same where it is not all there is to do."""
+    return dot_compressed(columns, j, a)
+
+
+@inlined
+def weighted_products(
+    columns: Columns,
+    j: int,
+    rows: FloatArray,
+    totals: FloatArray,
+    weights: FloatArray,
+    scratch: FloatArray,
+    products: FloatArray,
+) -> tuple[float, float]:
+    """Products of a column, in whichever form, with rows whose sums are ``totals``; and its weighted sum of squares.
+
+    The sum of squares comes with the size of its terms, the weights being nonnegative.
+    """
+    count = rows.shape[0]
+    if columns.slot[j] < 0 and columns.ends.size > 0:
+        mean, scale = columns.means[j], columns.scales[j]
+        for a in range(count):
+            products[a] = (dot_raw(columns, j, rows[a]) - mean * totals[a]) / scale
+        squares, once, whole = (
+            squares_compressed(columns, j, weights),
+            dot_raw(columns, j, weights),
+            total(weights),
+        )
+        square = (squares - 2.0 * mean * once + mean * mean * whole) / (scale * scale)
+        return max(square, 0.0), 2.0 * (squares + mean * mean * whole) / (scale * scale)
+    column = columns.dense[columns.slot[j]] if columns.slot[j] >= 0 else scratch
+    if columns.slot[j] < 0:
+        copy_standardised(columns, j, scratch)
+    last = count - 1
+    square, products[0], second, third = square_and_three(
+        column, weights, rows[0], rows[min(1, last)], rows[min(2, last)]
+    )
+    if count > 1:
+        products[1] = second
+    if count > 2:
+        products[2] = third
+    for a in range(3, count):
+        products[a] = dot(column, rows[a])
+    return square, square
+
+
+@inlined
+def dot_any_column(columns: Columns, j: int, a: FloatArray, copy: FloatArray) -> float:
+    """Inner product with a column in whichever form; ``copy`` is the column if it is neither dense nor compressed."""
+    if columns.slot[j] >= 0:
+        return dot(a, columns.dense[columns.slot[j]])
+    if columns.ends.size > 0:
+        value: float = (dot_raw(columns, j, a) - columns.means[j] * total(a)) / columns.scales[j]
+        return value
+    return dot(a, copy)
+
+
+@inlined
+def add_any_column(columns: Columns, j: int, factor: float, u: FloatArray, copy: FloatArray) -> None:
+    """``u += factor * A^j`` likewise."""
+    if columns.slot[j] >= 0:
+        add_multiple(u, factor, columns.dense[columns.slot[j]])
+    elif columns.ends.size > 0:
+        factor /= columns.scales[j]
+        for i in range(u.size):
+            u[i] -= factor * columns.means[j]
+        add_compressed(columns, j, factor, u)
+    else:
+        add_multiple(u, factor, copy)
+
+
+@inlined
+def add_compressed(columns: Columns, j: int, factor: float, u: FloatArray) -> None:
+    """Add a multiple of a raw compressed column."""
+    if columns.memory.size == 0:
+        for entry in range(columns.starts[j], columns.ends[j]):
+            u[columns.rows[entry]] += factor * columns.values[entry]
+    else:
+        singles = columns.memory.view(np.float32)
+        for entry in range(columns.starts[j], columns.ends[j]):
+            u[columns.rows[entry]] += factor * singles[entry]
+
+
+@inlined
+def squares_compressed(columns: Columns, j: int, weights: FloatArray) -> float:
+    """Weighted sum of squares of a raw compressed column."""
+    value = 0.0
+    if columns.memory.size == 0:
+        for entry in range(columns.starts[j], columns.ends[j]):
+            value += columns.values[entry] * columns.values[entry] * weights[columns.rows[entry]]
+    else:
+        singles = columns.memory.view(np.float32)
+        for entry in range(columns.starts[j], columns.ends[j]):
+            single = np.float64(singles[entry])
+            value += single * single * weights[columns.rows[entry]]
+    return value
+
+
+@inlined
+def largest_entry(columns: Columns, j: int, weights: FloatArray, scratch: FloatArray) -> float:
+    """The largest entry of a column in size, in rows of positive weight."""
+    largest = 0.0
+    if columns.slot[j] < 0:
+        copy_standardised(columns, j, scratch)
+    column = columns.dense[columns.slot[j]] if columns.slot[j] >= 0 else scratch
+    for i in range(weights.size):
+        if weights[i] > 0.0 and not abs(column[i]) <= largest:
+            largest = abs(column[i])
+    return largest
+
+
 @inlined
 def reserved_slots(columns: Columns, k: int) -> int:
     """Dense slots kept for features decided in, a quarter of all at most; none where every feature has room."""
@@ -201,7 +314,15 @@ def make_dense(columns: Columns, j: int, spared: int) -> bool:
     slot = columns.in_use[0]
     if slot + spared >= columns.dense.shape[0]:
         return False
-    column = columns.dense[slot]
+    copy_standardised(columns, j, columns.dense[slot])
+    columns.slot[j] = slot
+    columns.in_use[0] = slot + 1
+    return True
+
+
+@compiled
+def copy_standardised(columns: Columns, j: int, column: FloatArray) -> None:
+    """The whole of a column that has no dense copy, centred and scaled."""
     if columns.ends.size == 0:
         layout = columns.layout
         start = columns.starts[j] * layout[COLUMN_STEP]
@@ -214,9 +335,6 @@ def make_dense(columns: Columns, j: int, spared: int) -> bool:
         scatter(columns, j, column)
         for i in range(column.size):
             column[i] = (column[i] - columns.means[j]) / columns.scales[j]
-    columns.slot[j] = slot
-    columns.in_use[0] = slot + 1
-    return True
 
 
 @inlined

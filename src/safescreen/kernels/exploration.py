@@ -23,6 +23,21 @@ from safescreen.kernels.columns import (
 from safescreen.kernels.compiling import compiled, entry, inlined, record_type
 from safescreen.kernels.dual_bound import NodeBound, flipped
 from safescreen.kernels.goals import BEST_MODEL, Goal, Models, cutoff, make_models, take_model
+from safescreen.kernels.last_place import (
+    NO_ROOM,
+    NOT_SWEPT,
+    SWEPT,
+    LastPlace,
+    Search,
+    begin_sweep,
+    end_sweep,
+    fit_start,
+    fit_target,
+    make_last_place,
+    next_survivor,
+    rule_out,
+    take_survivor,
+)
 from safescreen.kernels.listing import Listing
 from safescreen.kernels.node import Node, make_node
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, Start, Target, Workspace, relax
@@ -41,6 +56,8 @@ from safescreen.tuning import (
     REFIT_TOLERANCE,
     ROUNDING_FRACTIONAL,
     ROUNDING_PERIOD,
+    SWEEP_TRIAL_SHARE,
+    SWEEP_TRIALS,
 )
 
 RELAX, EXPLORE = 0, 1  # what the entry point is asked for
@@ -63,6 +80,11 @@ TALLY = record_type(
         ("refits", "i8"),
         ("exact_nodes", "i8"),  # nodes that needed exact Hessians
         ("closed_bound", "f8"),  # the smallest bound of anything pruned or screened away
+        ("last_relaxed", "i8"),  # nodes with one place left that were relaxed
+        ("last_relaxing", "i8"),  # arithmetic spent on that
+        ("last_survived", "i8"),  # those of them that had to be swept
+        ("last_swept", "i8"),  # all nodes that were swept
+        ("last_sweeping", "i8"),  # and arithmetic spent on that
     ]
 )
 """What a worker counts."""
@@ -75,9 +97,12 @@ CURSOR = record_type(
         ("decision", "i8"),  # what distinguishes it from its parent
         ("done", "i8"),  # nodes of this call
         ("spent", "i8"),  # arithmetic of this call
+        ("places", "i8"),  # left in the node at hand
         ("chosen", "i8"),  # the feature to branch on, -1 if there is none
         ("stop", "i8"),  # written by others: 1 when the worker is called back
         ("at_hand", "?"),  # there is a node: the last one's child, or one just opened
+        ("relaxed", "?"),  # the node is
+        ("cannot_be_swept", "?"),  # the latest node with one place left, so that it must be relaxed
         ("is_leaf", "?"),  # nothing is free in it
         ("proves_more", "?"),  # its dual point proves more than its parent's bound
     ]
@@ -103,6 +128,7 @@ class Exploration(NamedTuple):
     open_nodes: OpenNodes
     models: Models
     listing: Listing
+    last_place: LastPlace
     root: RootBounds
     shared: RecordArray  # [a record of `SHARED`]
     tally: RecordArray  # [a record of `TALLY`]
@@ -160,6 +186,7 @@ def make_exploration(
         open_nodes=open_nodes,
         models=make_models(features),
         listing=listing,
+        last_place=make_last_place(features, samples),
         root=RootBounds(*bounds, np.zeros(features, np.bool_)),
         shared=shared,
         tally=tally,
@@ -188,18 +215,94 @@ def run(
         outcome = next_node(exploration, workspace.gram, orders)
         if outcome != OPENED:
             return outcome
-        relax(subproblem, node, workspace, node_start(node, now.tally), node_target(now.cursor, orders))
-        if node.progress[0].halted:
-            return put_back(exploration.open_nodes, node, exploration.log, now.cursor)
-        if settle(node, exploration.models, exploration.log, now, orders):
-            continue
-        if suggests_model(subproblem, node, refit_node, exploration.models, now):
-            relax(subproblem, refit_node, workspace, refit_start(subproblem, node), refit_target())
-            if take_refit(refit_node, exploration.models, now, orders):
+        if is_relaxed_first(now):
+            relax(subproblem, node, workspace, node_start(node, now.tally), node_target(now.cursor, orders))
+            if node.progress[0].halted:
+                return put_back(exploration.open_nodes, node, exploration.log, now.cursor)
+            if settle(node, exploration.models, exploration.log, now, orders):
                 continue
-        if now.cursor.proves_more and orders.screen_nodes:
-            screen_node(subproblem, node, exploration.log, now)
+            if suggests_model(subproblem, node, refit_node, exploration.models, now):
+                relax(subproblem, refit_node, workspace, refit_start(subproblem, node), refit_target())
+                if take_refit(refit_node, exploration.models, now, orders):
+                    continue
+            if is_worth_screening(now.cursor, orders):
+                screen_node(subproblem, node, exploration.log, now)
+        outcome = sweep(exploration, workspace, orders)
+        if outcome == CLOSED:
+            continue
+        if outcome != OPENED:
+            return outcome
         branch(subproblem, node, exploration.open_nodes, exploration.root, now.cursor)
+
+
+@inlined
+def is_relaxed_first(now: Now) -> bool:
+    """Whether to relax the node at hand, as all are but those with one place left that had better be swept at once.
+
+    That is so where relaxing such nodes costs more than the sweeps it saves, as far as a few of them show, and few more
+    from time to time.
+    """
+    cursor, tally = now.cursor, now.tally
+    if cursor.places != 1 or cursor.cannot_be_swept or tally.last_relaxed < SWEEP_TRIALS or tally.last_swept == 0:
+        cursor.relaxed = True
+        return True
+    saved = tally.last_sweeping / tally.last_swept * (tally.last_relaxed - tally.last_survived)
+    tries = tally.nodes % GRAM_TRIAL_PERIOD == 0 and tally.last_relaxing < SWEEP_TRIAL_SHARE * tally.last_sweeping
+    cursor.relaxed = saved >= tally.last_relaxing or tries
+    relaxed: bool = cursor.relaxed
+    return relaxed
+
+
+@inlined
+def is_worth_screening(cursor: Record, orders: Orders) -> bool:
+    """Whether the node's dual point may decide what its parent's did not."""
+    worth: bool = cursor.proves_more and orders.screen_nodes
+    return worth
+
+
+@inlined
+def sweep(exploration: Exploration, workspace: Workspace, orders: Orders) -> int:
+    """Close a node with one place left without branching, or say why to return; any other one stays open.
+
+    Features with which nothing can be proved are decided first, and all else would be in vain. A node that has not been
+    relaxed and cannot be swept is at hand once more.
+    """
+    node, log, cursor, tally = exploration.node, exploration.log, exploration.cursor[0], exploration.tally[0]
+    if cursor.places != 1 or first_hopeless(exploration.root, node, FREE) >= 0:
+        return OPENED if cursor.relaxed else come_again(cursor)
+    tally.last_survived += 1 if cursor.relaxed else 0
+    spent, subproblem, refit_node, last = (
+        cursor.spent,
+        exploration.subproblem,
+        exploration.refit_node,
+        exploration.last_place,
+    )
+    search = Search(
+        refit_node, exploration.models, log, exploration.open_nodes, orders.goal, cursor, tally, exploration.shared[0]
+    )
+    if begin_sweep(subproblem, node, refit_node, workspace, last):
+        relax(subproblem, refit_node, workspace, fit_start(subproblem, last), fit_target(np.inf))
+        rule_out(subproblem, node, workspace, last, search)
+        while next_survivor(subproblem, last, search):
+            relax(subproblem, refit_node, workspace, fit_start(subproblem, last), fit_target(cursor.cutoff))
+            take_survivor(last, search)
+    outcome = end_sweep(node, last, search)
+    tally.last_sweeping += cursor.spent - spent
+    if outcome == NOT_SWEPT:
+        return OPENED if cursor.relaxed else come_again(cursor)
+    if outcome != SWEPT:
+        paused = put_back(exploration.open_nodes, node, log, cursor)
+        return LOG_FULL if outcome == NO_ROOM else paused
+    tally.last_swept += 1
+    tally.nodes += 0 if cursor.relaxed else 1
+    return CLOSED
+
+
+@inlined
+def come_again(cursor: Record) -> int:
+    """Leave the node at hand, to be relaxed."""
+    cursor.cannot_be_swept = True
+    return CLOSED
 
 
 @inlined
@@ -366,6 +469,7 @@ def fits_budget(subproblem: Subproblem, node: Node, cursor: Record) -> bool:
                 decide(subproblem, node, j, OUT)
         free = 0
     cursor.is_leaf = free == 0
+    cursor.places = subproblem.k - decided
     return decided <= subproblem.k
 
 
@@ -388,9 +492,13 @@ def node_target(cursor: Record, orders: Orders) -> Target:
 def settle(node: Node, models: Models, log: ProofLog, now: Now, orders: Orders) -> bool:
     """Count and log the node just relaxed, and close it if nothing is left to do; whether it is closed."""
     progress, cursor, tally = node.progress[0], now.cursor, now.tally
+    cursor.cannot_be_swept = False
     cursor.spent += 2 * progress.work + 64 * node.status.size
     tally.nodes += 1
     tally.exact_nodes += 1 if progress.strategy >= NEWTON else 0
+    if cursor.places == 1:
+        tally.last_relaxed += 1
+        tally.last_relaxing += 2 * progress.work + 64 * node.status.size
     cursor.proves_more = progress.bound >= cursor.bound  # else the parent's bound holds, and this point adds nothing
     cursor.bound = max(cursor.bound, progress.bound)
     listing = orders.goal.kind != BEST_MODEL  # then the point says which supports are left

@@ -90,6 +90,16 @@ def dual_point(subproblem: Subproblem, u: FloatArray, point: Point) -> DualPoint
 
 
 @inlined
+def unbalanced_point(subproblem: Subproblem, u: FloatArray, point: Point) -> DualPoint:
+    """The same with the dual point left as it is, out of balance by as little as the intercept can be settled."""
+    shift = _settle_intercept(subproblem, u, point)
+    loss, cross = total(point.loss), total(point.cross)
+    slack = (u.size + 24.0) * UNIT * (loss + absolute_total(point.cross))
+    norm = np.sqrt(dot(point.alpha, point.alpha)) * (1.0 + 1e-9)
+    return DualPoint(loss, loss + cross - slack, norm, shift)
+
+
+@inlined
 def _settle_intercept(subproblem: Subproblem, u: FloatArray, point: Point) -> float:
     """Fill the terms at ``u``; with an intercept, at the best shift of ``u`` (Newton steps on one number)."""
     shift = 0.0

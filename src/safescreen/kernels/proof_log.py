@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.arrays import FloatArray, IndexArray, RecordArray
+from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels.compiling import compiled, inlined, record_type
 from safescreen.kernels.node import Node
 
@@ -31,6 +31,7 @@ class ProofLog(NamedTuple):
     n_screened: npt.NDArray[np.int32]  # (nodes,): screening decisions
     n_entries: npt.NDArray[np.int32]  # (nodes,): entries of its point, -1 if it has none
     intercept: FloatArray  # (nodes,): of its point
+    swept: BoolArray  # (nodes,): whether every completion of its features by one more has a dual point of its own
     screened: npt.NDArray[np.int32]  # decisions, as ±(feature + 1)
     feature: npt.NDArray[np.int32]
     value: FloatArray
@@ -46,6 +47,7 @@ def make_proof_log(nodes: int, entries: int, features: int, first: int, step: in
         n_screened=np.empty(nodes, np.int32),
         n_entries=np.empty(nodes, np.int32),
         intercept=np.empty(nodes),
+        swept=np.zeros(nodes, np.bool_),
         screened=np.empty(entries, np.int32),
         feature=np.empty(entries, np.int32),
         value=np.empty(entries),
@@ -80,6 +82,7 @@ def log_node(log: ProofLog, parent: int, decision: int, node: Node, has_point: b
     log.n_screened[i] = 0
     log.n_entries[i] = -1
     log.intercept[i] = 0.0
+    log.swept[i] = False
     if has_point:
         first = counts.entries
         for j in range(node.best_x.size):
@@ -92,6 +95,56 @@ def log_node(log: ProofLog, parent: int, decision: int, node: Node, has_point: b
     counts.nodes += 1
     counts.next_number += counts.step
     return number
+
+
+@inlined
+def has_room_for(log: ProofLog, nodes: int, entries: int) -> bool:
+    """Whether so many nodes with so many entries of points fit as well; anything fits where no log is kept."""
+    counts = log.counts[0]
+    fits: bool = counts.nodes + nodes <= log.intercept.size and counts.entries + entries <= log.value.size
+    return fits or log.intercept.size == 0
+
+
+@compiled
+def log_model(
+    log: ProofLog, parent: int, decision: int, features: IndexArray, x: FloatArray, size: int, intercept: float
+) -> int:
+    """Log a node with a fitted model as its point, for which there must be room; returns its number."""
+    if log.intercept.size == 0:
+        return parent
+    counts = log.counts[0]
+    i: int = counts.nodes
+    number: int = counts.next_number
+    log.number[i] = number
+    log.parent[i] = parent
+    log.decision[i] = decision
+    log.n_screened[i] = 0
+    log.n_entries[i] = size
+    log.intercept[i] = intercept
+    log.swept[i] = False
+    for a in range(size):
+        log.feature[counts.entries + a] = features[a]
+        log.value[counts.entries + a] = x[a]
+    counts.entries += size
+    counts.nodes += 1
+    counts.next_number += counts.step
+    return number
+
+
+@inlined
+def mark_swept(log: ProofLog) -> None:
+    """Mark the latest node as one whose completions have dual points of their own, but for its children."""
+    if log.intercept.size > 0:
+        log.swept[log.counts[0].nodes - 1] = True
+
+
+@inlined
+def take_back(log: ProofLog, nodes: int, entries: int) -> None:
+    """Forget the latest nodes, which nothing refers to, and their points: only so many are left."""
+    counts = log.counts[0]
+    counts.next_number -= (counts.nodes - nodes) * counts.step
+    counts.nodes = nodes
+    counts.entries = entries
 
 
 @inlined

@@ -16,6 +16,20 @@ def dot(a: FloatArray, b: FloatArray) -> float:
 
 
 @reordered
+def square_and_three(
+    a: FloatArray, weights: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray
+) -> tuple[float, float, float, float]:
+    """Weighted sum of squares, and three inner products, in one look at ``a``."""
+    square, first, second, third = 0.0, 0.0, 0.0, 0.0
+    for i in range(a.size):
+        square += weights[i] * a[i] * a[i]
+        first += a[i] * b[i]
+        second += a[i] * c[i]
+        third += a[i] * d[i]
+    return square, first, second, third
+
+
+@reordered
 def total(a: FloatArray) -> float:
     """Sum of an array, in whatever order is fastest."""
     result = 0.0

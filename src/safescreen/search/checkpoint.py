@@ -21,9 +21,9 @@ from safescreen.arrays import AnyArray
 from safescreen.files import write_whole
 from safescreen.search.checkpoint_checks import checked_chunk, checked_header, checked_saved
 from safescreen.search.saved import ARRAYS, Saved
-from safescreen.verification.reading import TREE_ARRAYS, Arrays, Header, chunk_name, read_array, require
+from safescreen.verification.reading import SWEPT_ARRAYS, TREE_ARRAYS, Arrays, Header, chunk_name, read_array, require
 
-FORMAT, VERSION = "safescreen-checkpoint", 1
+FORMAT, VERSION = "safescreen-checkpoint", 2
 
 Chunks = Iterable[dict[str, AnyArray]]
 
@@ -84,8 +84,8 @@ class CheckpointFile:
         logged = 0
         for number in range(self._n_chunks):
             chunk = {
-                kind: read_array(kind, self._content(chunk_name(number, kind)), TREE_ARRAYS[kind])
-                for kind in TREE_ARRAYS
+                kind: read_array(kind, self._content(chunk_name(number, kind)), dtype)
+                for kind, dtype in (TREE_ARRAYS | SWEPT_ARRAYS).items()
             }
             checked_chunk(chunk, logged, self.header["problem"]["n_features"])
             logged += chunk["nodes"].size
@@ -106,8 +106,9 @@ class CheckpointFile:
     def _check_members(self) -> None:
         """Exactly those arrays are there that belong there, each with the digest that the header has for it."""
         digests, names = self.header["digests"], self._archive.namelist()
-        require(self._n_chunks * len(TREE_ARRAYS) <= len(names), "a part of its proof is missing")
-        expected = {*ARRAYS, *(chunk_name(number, kind) for number in range(self._n_chunks) for kind in TREE_ARRAYS)}
+        require(self._n_chunks * len(TREE_ARRAYS | SWEPT_ARRAYS) <= len(names), "a part of its proof is missing")
+        kinds = TREE_ARRAYS | SWEPT_ARRAYS
+        expected = {*ARRAYS, *(chunk_name(number, kind) for number in range(self._n_chunks) for kind in kinds)}
         there = {name.removesuffix(".npy") for name in names}
         require(len(there) == len(names) and there == expected | {"header", "digest"}, "arrays are missing or unknown")
         require(set(digests) == expected, "digests are missing or unknown")

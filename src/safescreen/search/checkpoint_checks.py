@@ -15,7 +15,7 @@ from safescreen.arrays import AnyArray
 from safescreen.search.saved import Saved
 from safescreen.search.settings import LONGEST, MOST_NODES, SCREENINGS
 from safescreen.verification.reading import Arrays, Header, require
-from safescreen.verification.search_tree import check_counts, decode
+from safescreen.verification.search_tree import check_counts, check_swept, decode
 
 _COUNTS = ("nodes", "next_look", "rounds", "work", "logged")
 _LARGEST = {"seconds": LONGEST, "root_level": 1e300, "rounding": 1.0}
@@ -106,7 +106,7 @@ def checked_chunk(chunk: Arrays, first: int, n_features: int) -> None:
     """A chunk of a proof's tree whose counts add up, and whose nodes come after their parents."""
     nodes = chunk["nodes"]
     if nodes.size == 0:
-        require(not any(chunk[name].size for name in ("screened", "feature", "value")), "a chunk has no nodes")
+        require(not any(chunk[name].size for name in ("screened", "feature", "value", "swept")), "a chunk has no nodes")
         return
     check_counts(nodes, chunk["screened"], chunk["feature"], chunk["value"])
     place = first + np.arange(nodes.size)
@@ -115,6 +115,8 @@ def checked_chunk(chunk: Arrays, first: int, n_features: int) -> None:
     for codes in (branches, chunk["screened"]):
         _check_range("decision", decode(codes).feature, 0, n_features)
     _check_range("feature", chunk["feature"], 0, n_features)
+    _check_range("swept", chunk["swept"], first, first + nodes.size)
+    check_swept(chunk["swept"] - first, nodes)
 
 
 def _check_indices(name: str, indices: AnyArray, features: int) -> None:

@@ -91,7 +91,7 @@ def confirmed(problem: Problem, header: dict[str, Any], arrays: dict[str, AnyArr
     def ask() -> tuple[float, float]:
         recognised, given = _recognised(problem, header, arrays)
         objective = model_objective(recognised, arrays["support"], arrays["coef"], header["intercept"])
-        lower = lower_bound(recognised, header["chunks"], given)
+        lower = lower_bound(recognised, header["chunks"], given, enough=objective)
         return objective, at_least_trivial(recognised.terms, lower).value
 
     return _in_time(problem, arrays, ask)

@@ -18,7 +18,7 @@ from safescreen.kernels.proof_log import COUNTS, ProofLog, empty_log
 ELSEWHERE = 1 << 48
 """Numbers from here on belong to a log that has not arrived yet."""
 
-_PER_LOGGED_NODE = ("number", "parent", "decision", "n_screened", "n_entries", "intercept")
+_PER_LOGGED_NODE = ("number", "parent", "decision", "n_screened", "n_entries", "intercept", "swept")
 
 
 class Parcel(NamedTuple):
@@ -122,7 +122,7 @@ def take_log(log: ProofLog) -> LogPart:
 
 def arrived_log(part: LogPart, first: int) -> ProofLog:
     """A log from elsewhere whose first number is ``first`` from now on."""
-    number, parent, decision, n_screened, n_entries, intercept = part.nodes
+    number, parent, decision, n_screened, n_entries, intercept, swept = part.nodes
     counts = (number.size, part.screened.size, part.feature.size, 0, 1, 0)
     return ProofLog(
         np.array([counts], COUNTS),
@@ -132,6 +132,7 @@ def arrived_log(part: LogPart, first: int) -> ProofLog:
         n_screened,
         n_entries,
         intercept,
+        swept,
         part.screened,
         part.feature,
         part.value,

@@ -40,7 +40,7 @@ from safescreen.search.solution import Solution
 from safescreen.status import Status
 from safescreen.tuning import PROOF_PIECE_BYTES
 from safescreen.verification import NO_THRESHOLD
-from safescreen.verification.reading import TREE_ARRAYS
+from safescreen.verification.reading import SWEPT, SWEPT_ARRAYS, TREE_ARRAYS
 
 NODE = np.dtype(
     [
@@ -52,6 +52,10 @@ NODE = np.dtype(
     ]
 )
 """One record per node of the tree."""
+
+_NOTHING_SWEPT = np.empty(0, np.int64)
+
+_KINDS = (*TREE_ARRAYS, *SWEPT_ARRAYS)  # of the arrays of a chunk; those of the last kind may be missing
 
 _PLACES = 1 << 10  # nodes that may be found again, at first
 
@@ -115,6 +119,7 @@ class ProofWriter:
         self._lock = threading.Lock()
         self._pieces: list[tuple[AnyArray, ...]] = []
         self._nodes, self._chunks, self._size = 0, 0, 0
+        self._has_swept = False
         self._places = np.empty(_PLACES, np.int64)  # of the nodes in the file, by their numbers in the search
         self._hashing = None if is_hashed(problem) else Hashing(problem)
 
@@ -135,7 +140,7 @@ class ProofWriter:
         records["intercept"] = log.intercept[:nodes]
         decisions = _global(log.screened[:screened], columns)
         points = columns[log.feature[:entries]].astype(np.int32), log.value[:entries].copy()
-        self._add(log.number[:nodes], records, decisions, *points)
+        self._add(log.number[:nodes], records, decisions, *points, np.flatnonzero(log.swept[:nodes]))
         empty_log(log)
 
     def take_open(self, nodes: OpenNodes, columns: IndexArray) -> None:
@@ -166,12 +171,13 @@ class ProofWriter:
                 self._file.close()
                 self._file = zipfile.ZipFile(self._path, "w")
             self._pieces, self._nodes, self._chunks, self._size = [], 0, 0, 0
+            self._has_swept = False
         return True
 
     def so_far(self) -> TreeSoFar:
         """The tree as it stands, which nothing changes that is logged later."""
         with self._lock:
-            parts = zip(TREE_ARRAYS, zip(*self._pieces, strict=True), strict=True) if self._pieces else ()
+            parts = zip(_KINDS, zip(*self._pieces, strict=True), strict=True) if self._pieces else ()
             rest = {kind: np.concatenate(arrays) for kind, arrays in parts}
             return TreeSoFar(self._chunks, rest, self._nodes)
 
@@ -181,13 +187,15 @@ class ProofWriter:
 
     def chunk(self, number: int) -> dict[str, AnyArray]:
         """A chunk of the tree, read from the file again."""
-        return {kind: self._read(f"tree{number:06d}_{kind}.npy") for kind in TREE_ARRAYS}
+        there = set(self._file.namelist())
+        names = {kind: f"tree{number:06d}_{kind}.npy" for kind in _KINDS}
+        return {kind: self._read(name) if name in there else _NOTHING_SWEPT for kind, name in names.items()}
 
     def take_over(self, chunks: Iterable[dict[str, AnyArray]]) -> None:
         """Begin with the tree of an earlier run, whose nodes are numbered as they lie there."""
         with self._keeping_failure():
             for chunk in chunks:
-                self._append(tuple(chunk[kind] for kind in TREE_ARRAYS))
+                self._append(tuple(chunk[kind] for kind in _KINDS))
         self._places = np.arange(max(self._nodes, _PLACES))
         self.first_number = self._nodes
 
@@ -299,7 +307,7 @@ class ProofWriter:
             arrays |= {"means": design.means, "scales": design.scales}
         header = {
             "format": "safescreen-proof",
-            "version": 1,
+            "version": SWEPT if self._has_swept else 1,
             "software": f"safescreen {__version__}",
             "n_samples": problem.n_samples,
             "n_features": problem.n_features,
@@ -355,7 +363,15 @@ class ProofWriter:
         with suppress(OSError, ValueError):
             self._file.close()
 
-    def _add(self, numbers: IndexArray, records: AnyArray, *lists: AnyArray) -> None:
+    def _add(
+        self,
+        numbers: IndexArray,
+        records: AnyArray,
+        screened: AnyArray,
+        features: AnyArray,
+        values: AnyArray,
+        swept: AnyArray = _NOTHING_SWEPT,
+    ) -> None:
         """Append nodes whose parents are in the file already or among them; only numbered ones may be parents."""
         with self._lock:
             if numbers.size and numbers[-1] >= self._places.size:
@@ -364,11 +380,12 @@ class ProofWriter:
             parent = records["parent"]
             records["parent"] = np.where(parent < 0, -1, self._places[parent])
             with self._keeping_failure():
-                self._append((records, *lists))
+                self._append((records, screened, features, values, self._nodes + swept))
 
     def _append(self, piece: tuple[AnyArray, ...]) -> None:
         """Append nodes as they are to be written, which is done once there are many."""
         self._pieces.append(piece)
+        self._has_swept = self._has_swept or piece[-1].size > 0
         self._nodes += piece[0].size
         self._size += sum(array.nbytes for array in piece)
         if self._size >= PROOF_PIECE_BYTES:
@@ -392,8 +409,10 @@ class ProofWriter:
         """Write what has gathered as one chunk of the tree."""
         if not self._pieces:
             return
-        for name, parts in zip(TREE_ARRAYS, zip(*self._pieces, strict=True), strict=True):
-            self._write(f"tree{self._chunks:06d}_{name}", np.concatenate(parts))
+        for kind, parts in zip(_KINDS, zip(*self._pieces, strict=True), strict=True):
+            array = np.concatenate(parts)
+            if kind in TREE_ARRAYS or array.size:
+                self._write(f"tree{self._chunks:06d}_{kind}", array)
         self._chunks += 1
         self._pieces, self._size = [], 0
 

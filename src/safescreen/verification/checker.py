@@ -34,6 +34,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from safescreen.verification.arithmetic import ROUNDOFF, Array, batches, logistic_loss
+from safescreen.verification.completions import bound_completions
 from safescreen.verification.cores import CoreBounds, core_bounds
 from safescreen.verification.dual_bounds import OUT, bound_nodes, evaluate_points
 from safescreen.verification.listed_models import Leaf, ListedModels, read_models, settle_leaf
@@ -260,9 +261,16 @@ class Sought(NamedTuple):
     threshold: float
 
 
-def lower_bound(problem: StatedProblem, n_chunks: int, arrays: Arrays, sought: Sought | None = None) -> LowerBound:
+def lower_bound(
+    problem: StatedProblem,
+    n_chunks: int,
+    arrays: Arrays,
+    sought: Sought | None = None,
+    enough: float = math.inf,
+) -> LowerBound:
     """No admissible model is better than this; if models are listed, none that is missing on the list.
 
+    More than ``enough``, such as the objective of some model, need not be proved of any region.
     Every model is in a region that some screening decision of the root cuts off, or it agrees with all of
     them and is in the tree. Without a tree the root's bound is all there is.
     """
@@ -285,7 +293,7 @@ def lower_bound(problem: StatedProblem, n_chunks: int, arrays: Arrays, sought: S
     tree_status[screened.side, screened.feature] = True
     used = np.flatnonzero(tree.features_used(terms.n_features) | ~tree_status[OUT])
     region = Region(used, problem.columns.of(used), tree.renumbered(used), tree_status[:, used])
-    contribution, exchanges, tree_uncertainty = contributions(problem, region, root_bound, model)
+    contribution, exchanges, tree_uncertainty = contributions(problem, region, root_bound, model, enough)
     within = np.minimum(bounds_within(exchanges, contribution, n_model), cut_off_bound)
     of_all = np.minimum(cut_off_bound, contribution.min())  # which keeps what is not a number, unlike Python's min
     if sought is not None:
@@ -308,12 +316,15 @@ class Region:
     root_status: Array
 
 
-def contributions(problem: StatedProblem, region: Region, inherited: float, model: Array) -> tuple[Array, Array, float]:
+def contributions(
+    problem: StatedProblem, region: Region, inherited: float, model: Array, enough: float = math.inf
+) -> tuple[Array, Array, float]:
     """The bounds of all regions of the tree, their exchanges of the model's features, and the uncertainty of bounds.
 
     There is one entry per node. The regions are the leaves, and what screening decisions cut off elsewhere: below a
     node every model agrees with its screening decisions, or is in a region that one of them cuts off. A leaf is bounded
-    as a whole. What is cut off exchanges no fewer features than what is below the node does at least.
+    as a whole, and a swept node as all that its children leave of it. What is cut off, or left, exchanges no fewer
+    features than what is below the node does at least.
     """
     used, columns, tree, root_status = region.used, region.columns, region.tree, region.root_status
     own_bound = np.full(tree.n_nodes, -np.inf)
@@ -337,7 +348,10 @@ def contributions(problem: StatedProblem, region: Region, inherited: float, mode
         uncertainty = max(uncertainty, float(bounds.uncertainty.max(initial=0.0)))
     own_bound[0] = np.maximum(own_bound[0], inherited)
     bound = best_on_the_way_up(own_bound, tree.parent)
-    return np.where(tree.is_leaf, bound, np.maximum(bound, cut_off_bound)), exchanges, uncertainty
+    completed, uncertainty_of_completions = bound_completions(problem, columns, tree, root_status, enough)
+    cut_off_bound[tree.is_leaf] = -np.inf
+    cut_off_bound[tree.swept] = completed
+    return np.maximum(bound, cut_off_bound), exchanges, max(uncertainty, uncertainty_of_completions)
 
 
 def settle_leaves(problem: StatedProblem, region: Region, contribution: Array, sought: Sought) -> tuple[Array, Array]:
@@ -390,7 +404,8 @@ def best_on_the_way_up(bound: Array, parent: Array) -> Array:
 
 def check_lower_bound(problem: StatedProblem, header: Header, arrays: Arrays, numbers: Numbers) -> None:
     """There is a lower bound, and bound and gap are as good as claimed."""
-    lower = at_least_trivial(problem.terms, lower_bound(problem, header["chunks"], arrays))
+    proved = lower_bound(problem, header["chunks"], arrays, enough=numbers.objective)
+    lower = at_least_trivial(problem.terms, proved)
     numbers.nodes, numbers.leaves, numbers.points = lower.nodes, lower.leaves, lower.points
     objective = numbers.objective
     require(math.isfinite(lower.value) and lower.value <= objective, "The proof gives no lower bound.")

@@ -44,13 +44,17 @@ ABOUT_THE_FILE = ("format", "version", "software")
 CLAIM_FIELDS = {"objective": float, "lower_bound": float, "rel_gap": float, "status": str}
 LIST_CLAIM_FIELDS = {"objective": float, "missing_bound": float, "complete": bool, "status": str}
 CORE_CLAIM_FIELDS: dict[str, type] = {"objective": float, "lower_bound": float}
-ONE_MODEL, LIST_OF_MODELS, CORE = 1, 2, 3
-"""The versions of the format: a proof that a model is the best, a list of all good ones, and what all good ones use."""
-EXTRA_FIELDS: dict[int, dict[str, type]] = {ONE_MODEL: {}, LIST_OF_MODELS: LIST_FIELDS, CORE: CORE_FIELDS}
+ONE_MODEL, LIST_OF_MODELS, CORE, SWEPT = 1, 2, 3, 4
+"""The versions of the format: a proof that a model is the best, a list of all good ones, and what all good ones use.
+
+The last one is the first, but with nodes whose completions are not all spelled out.
+"""
+EXTRA_FIELDS: dict[int, dict[str, type]] = {ONE_MODEL: {}, LIST_OF_MODELS: LIST_FIELDS, CORE: CORE_FIELDS, SWEPT: {}}
 CLAIMS: dict[int, dict[str, type]] = {
     ONE_MODEL: CLAIM_FIELDS,
     LIST_OF_MODELS: LIST_CLAIM_FIELDS,
     CORE: CORE_CLAIM_FIELDS,
+    SWEPT: CLAIM_FIELDS,
 }
 """What the header and its claims state, by version."""
 GOALS = {LIST_OF_MODELS: ("all", "minimal"), CORE: ("core",)}
@@ -86,6 +90,8 @@ CORE_ARRAYS = {"core": "<i8"}
 STANDARDIZED_ARRAYS = {"means": "<f8", "scales": "<f8"}
 TREE_ARRAYS: dict[str, Any] = {"nodes": NODE, "screened": "<i4", "feature": "<i4", "value": "<f8"}
 """What each chunk of the tree consists of."""
+SWEPT_ARRAYS = {"swept": "<i8"}
+"""What it may have as well, if the version says so: the places of its swept nodes."""
 
 
 class RefusedError(Exception):
@@ -103,11 +109,12 @@ def read_proof(file: IO[bytes]) -> tuple[Header, Arrays]:
     contents = unzip(file)
     header = read_header(contents)
     types = array_types(header, len(contents))
-    missing = sorted(set(types) - set(contents) - set(OPTIONAL_ARRAYS))
+    optional = {name: dtype for name, dtype in types.items() if name in OPTIONAL_ARRAYS or is_swept(name)}
+    missing = sorted(set(types) - set(contents) - set(optional))
     unknown = sorted(set(contents) - set(types))
     require(not missing and not unknown, f"The proof lacks the arrays {missing} or has no use for {unknown}.")
     arrays: Arrays = {}
-    for name, dtype in OPTIONAL_ARRAYS.items():
+    for name, dtype in optional.items():
         arrays[name] = np.empty(0, dtype)
     for name, content in contents.items():
         arrays[name] = read_array(name, content, types[name])
@@ -132,7 +139,7 @@ def read_header(contents: dict[str, bytes]) -> Header:
     version = header.get("version")
     require(header.get("format") == "safescreen-proof", "The file is no safescreen proof.")
     known = type(version) is int and version in EXTRA_FIELDS
-    require(known, f"The proof has version {version!r}, but only 1, 2 and 3 are known.")
+    require(known, f"The proof has version {version!r}, but only 1, 2, 3 and 4 are known.")
     fields = HEADER_FIELDS | EXTRA_FIELDS[version]
     unknown = sorted(set(header) - set(fields) - set(ABOUT_THE_FILE))
     require(not unknown, f"The header states {unknown}, which this checker does not know.")
@@ -166,7 +173,7 @@ def array_types(header: Header, n_members: int) -> dict[str, Any]:
     if header["standardize"]:
         types |= STANDARDIZED_ARRAYS
     for chunk in range(min(header["chunks"], n_members)):
-        for name, dtype in TREE_ARRAYS.items():
+        for name, dtype in (TREE_ARRAYS | (SWEPT_ARRAYS if header["version"] == SWEPT else {})).items():
             types[chunk_name(chunk, name)] = dtype
     return types
 
@@ -174,6 +181,11 @@ def array_types(header: Header, n_members: int) -> dict[str, Any]:
 def chunk_name(chunk: int, name: str) -> str:
     """The name of an array that belongs to a chunk of the tree."""
     return f"tree{chunk:06d}_{name}"
+
+
+def is_swept(name: str) -> bool:
+    """Whether an array of this name says which nodes of a chunk are swept."""
+    return name.startswith("tree") and name.endswith("_swept")
 
 
 def read_array(name: str, content: bytes, dtype: Any) -> Array:

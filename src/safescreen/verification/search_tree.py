@@ -12,7 +12,7 @@ import numpy as np
 
 from safescreen.verification.arithmetic import Array
 from safescreen.verification.dual_bounds import IN, OUT
-from safescreen.verification.reading import TREE_ARRAYS, Arrays, chunk_name, require
+from safescreen.verification.reading import SWEPT_ARRAYS, TREE_ARRAYS, Arrays, chunk_name, require
 from safescreen.verification.recognition import Columns, mask_of, require_in_range
 
 
@@ -69,6 +69,8 @@ class Tree:
     """The non-zeros of all points: features and values."""
     value: Array
     point_parts: Parts
+    swept: Array
+    """Which nodes have one place left and are closed candidate by candidate, their children aside."""
 
     @property
     def n_nodes(self) -> int:
@@ -90,6 +92,16 @@ class Tree:
             screened=self.screened._replace(feature=np.searchsorted(used, self.screened.feature)),
             feature=np.searchsorted(used, self.feature),
         )
+
+    def children_of_swept(self) -> dict[int, list[int]]:
+        """The features that children of swept nodes have in, by their parents."""
+        is_swept = np.zeros(self.n_nodes, np.bool_)
+        is_swept[self.swept] = True
+        children = 1 + np.flatnonzero(is_swept[self.parent[1:]])
+        features: dict[int, list[int]] = {}
+        for parent, feature in zip(self.parent[children].tolist(), self.branch.feature[children].tolist(), strict=True):
+            features.setdefault(parent, []).append(feature)
+        return features
 
     def status(self, nodes: Array, root_status: Array) -> Array:
         """Which features are in and which out at these nodes: the root's status and all decisions above.
@@ -114,17 +126,19 @@ class Tree:
     def dual_points(self, nodes: Array, columns: Columns, labels: Array) -> Array:
         """``p_i = 1 / (1 + exp(y_i (A_i x + b)))`` of these nodes.
 
-        However it is rounded it is in [0, 1], and so there is a bound that belongs to it. Points have few non-zeros, so
-        that only the columns of these are needed.
+        However it is rounded it is in [0, 1], and so there is a bound that belongs to it.
         """
+        return np.asarray(1.0 / (1.0 + np.exp(self.predictors(nodes, columns) * labels)))
+
+    def predictors(self, nodes: Array, columns: Columns) -> Array:
+        """``A x + b`` of these nodes; points have few non-zeros, so that only the columns of these are needed."""
         row, entry = self.point_parts.of(nodes)
         used, place = np.unique(self.feature[entry], return_inverse=True)
         columns = columns.of(used)
         x = np.zeros((nodes.size, used.size))
         x[row, place] = self.value[entry]
         x /= columns.scales
-        predictor = x @ columns.X.T + (self.intercept[nodes] - x @ columns.means)[:, None]
-        return np.asarray(1.0 / (1.0 + np.exp(predictor * labels)))
+        return np.asarray(x @ columns.X.T + (self.intercept[nodes] - x @ columns.means)[:, None])
 
 
 def read_tree(n_chunks: int, arrays: Arrays, n_features: int) -> Tree:
@@ -133,13 +147,21 @@ def read_tree(n_chunks: int, arrays: Arrays, n_features: int) -> Tree:
     for name in TREE_ARRAYS:
         joined[name] = np.concatenate([arrays[chunk_name(chunk, name)] for chunk in range(n_chunks)])
     nodes, feature, value = joined["nodes"], joined["feature"], joined["value"]
+    swept = np.concatenate(
+        [
+            arrays.get(chunk_name(chunk, name), np.empty(0, dtype))
+            for chunk in range(n_chunks)
+            for name, dtype in SWEPT_ARRAYS.items()
+        ]
+    )
     check_counts(nodes, joined["screened"], feature, value)
     screened = decode(joined["screened"])
     decision = nodes["decision"]
     branch = decode(np.where(decision != 0, decision, 1))
     for features in (feature, screened.feature, branch.feature):
         require_in_range(features, n_features)
-    n_children = check_branching(nodes["parent"], decision)
+    check_swept(swept, nodes)
+    n_children = check_branching(nodes["parent"], decision, swept)
     return Tree(
         parent=np.maximum(nodes["parent"], 0),
         is_leaf=n_children == 0,
@@ -152,6 +174,7 @@ def read_tree(n_chunks: int, arrays: Arrays, n_features: int) -> Tree:
         feature=feature,
         value=value,
         point_parts=divide(np.maximum(nodes["size"], 0)),
+        swept=swept,
     )
 
 
@@ -167,12 +190,21 @@ def check_counts(nodes: Array, codes: Array, feature: Array, value: Array) -> No
     require(add_up, "The counts of the tree do not add up.")
 
 
-def check_branching(parent: Array, decision: Array) -> Array:
+def check_swept(swept: Array, nodes: Array) -> None:
+    """Nodes that are marked as swept exist, have a point, and screen nothing."""
+    rising = (np.diff(swept) > 0).all()
+    in_tree = not swept.size or (swept[0] >= 0 and swept[-1] < nodes.size)
+    require(rising and in_tree, "The swept nodes are not nodes of the tree, in their order.")
+    require((nodes["size"][swept] >= 0).all(), "A swept node has no point.")
+    require(not nodes["screened"][swept].any(), "A swept node screens features.")
+
+
+def check_branching(parent: Array, decision: Array, swept: Array) -> Array:
     """How many children each node has, after a check that no model gets lost between a node and its children.
 
     Parents come before their children, so there are no cycles and all nodes hang on one root. A node has no
     child, or one without a decision, which takes over all its models, or two with opposite decisions, which
-    share them.
+    share them. A swept node has as many as it likes, each with another feature in: what they do not take over is left.
     """
     n_nodes = parent.size
     require(parent[0] == -1 and decision[0] == 0, "The tree does not begin with a root.")
@@ -181,7 +213,13 @@ def check_branching(parent: Array, decision: Array) -> Array:
     n_children = np.bincount(parent[1:], minlength=n_nodes)
     n_branches = np.bincount(parent[1:], weights=decision[1:] != 0, minlength=n_nodes)
     sum_of_codes = np.bincount(parent[1:], weights=decision[1:], minlength=n_nodes)
-    require(n_children.max() <= 2, "A node has more than two children.")
-    require((n_branches == 2 * (n_children == 2)).all(), "A branch of a node is missing.")
-    require(not sum_of_codes.any(), "The two branches of a node are not opposite.")
+    usual = np.ones(n_nodes, np.bool_)
+    usual[swept] = False
+    require(n_children[usual].max(initial=0) <= 2, "A node has more than two children.")
+    require((n_branches == 2 * (n_children == 2))[usual].all(), "A branch of a node is missing.")
+    require(not sum_of_codes[usual].any(), "The two branches of a node are not opposite.")
+    completing = 1 + np.flatnonzero(~usual[parent[1:]])
+    require((decision[completing] > 0).all(), "A child of a swept node does not have a feature in.")
+    pairs = np.stack((parent[completing], decision[completing]), axis=1)
+    require(len(np.unique(pairs, axis=0)) == len(pairs), "Two children of a swept node have the same feature in.")
     return n_children

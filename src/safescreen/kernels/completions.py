@@ -1,0 +1,340 @@
+"""One more feature for a fitted model, compiled: a dual point for every candidate, and its bound without evaluating it.
+
+Features ``F`` are fitted: predictor ``z``, ``p``, ``α = w y p``, curvatures ``C = w p (1-p)``, ``B = [A_F, 1]``. A
+Newton step for a candidate ``a`` moves the predictor along ``d = a - B h``, and the dual point along ``-C d``. For all
+``h`` and ``t`` with ``ρ = |t| max|d_i| < 1`` the point ``α - t C d`` lies in its domain, and bounds the support ``F``
+and ``a`` by
+
+    Σ w H(p) - t (C z)ᵀd - ½ κ(ρ) t² dᵀC d + μ (|F| + 1) - (γ/4) (Σ_F c_f² + c_a²),    c = Aᵀ(α - t C d),
+
+because the entropy ``H`` falls below its tangent by no more than ``½ κ(ρ) p (1-p) t² d_i²``. All terms come from
+products of ``a`` with ``|F| + 3`` vectors. So the best completion of a model is found, and all others are ruled out, by
+one look at each column.
+
+Rounding. The base point is the exact ``p`` of the predictor at hand; ``α``, ``C`` and what is made of them are off by
+no more than ten units relatively, entry by entry. With ``e`` four times the error of the column's correlations (which
+is no less than four units of its norm), a product with a vector ``v`` is off by ``e ‖v‖``. Sums over columns are off by
+``η = (m + |F| + 64)`` units of what Cauchy and Schwarz allow for their terms, in the norms ``√(vᵀC v)``. Balance is
+made exact by scaling one class down by a share that costs the entropy no more than that share, as ``H`` is concave and
+vanishes at 0, and moves no ``c`` by more than that share of ``2 ‖α‖ ‖a‖``. What is not a number closes nothing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from safescreen.arrays import FloatArray, IndexArray
+from safescreen.kernels.columns import (
+    add_any_column,
+    add_column,
+    dot_any_column,
+    dot_column,
+    largest_entry,
+    weighted_products,
+)
+from safescreen.kernels.compiling import compiled, inlined
+from safescreen.kernels.losses import DualPoint, Point, near_dual_point, unbalanced_point
+from safescreen.kernels.node import Node
+from safescreen.kernels.node_relaxation import Workspace
+from safescreen.kernels.quadratic import INTERCEPT, RIDGE, load_hessian
+from safescreen.kernels.subproblem import Subproblem
+from safescreen.kernels.vectors import absolute_total, copy_into, dot, factorise_column, solve_factorised
+from safescreen.kernels.vectors import total as sum_of
+from safescreen.rounding import UNIT
+from safescreen.tuning import COMPLETED_FEATURES
+
+LARGEST_REACH = 0.9
+"""How far a dual point is moved, as a part of what would take it out of its domain."""
+
+INTERCEPT_AS_IT_IS = 1.0
+"""No point is farther from balance than by all of it."""
+
+LARGEST_IMBALANCE = 1e-6
+"""A dual point farther from balance bounds nothing."""
+
+
+class Completions(NamedTuple):
+    """What all candidates have to do with: one entry per fitted feature, and one for the intercept if there is one."""
+
+    inverse: FloatArray  # (entries, entries): of ``BᵀC B + 2/γ``, roughly
+    product: FloatArray  # ``BᵀC a`` and ``(C z)ᵀa`` of the latest candidate
+    total: FloatArray  # ``Σ C b``, and that of ``C z``
+    step: FloatArray  # ``h``
+    resisted: FloatArray  # ``BᵀC B h``
+    predictor: FloatArray  # ``BᵀC z``
+    correlation: FloatArray  # ``Bᵀα``
+    error: FloatArray  # of that, per unit of ``‖α‖``
+    length: FloatArray  # ``‖C b‖``
+    weight: FloatArray  # ``√(bᵀC b)``
+    reach: FloatArray  # ``max |b_i|``
+    largest: FloatArray  # (features,): ``max |a_i|``, negative while it is not known
+    point: Point  # of the predictor after a step
+
+
+class Base(NamedTuple):
+    """The fitted model that is to be completed."""
+
+    alone: float  # its own bound, with nothing added
+    share: float  # of a class by which its dual point is out of balance
+    entropy: float  # rounded down
+    length: float  # ``‖α‖``, rounded up
+    mass: float  # ``Σ |α|``
+    slope: float  # ``Σ α``
+    pull: float  # ``‖C z‖``
+    energy: float  # ``√(zᵀC z)``
+    size: int  # features
+    working: int  # and the intercept
+    shift: float  # of the intercept, which is put to its best value
+
+
+def make_completions(features: int, samples: int) -> Completions:
+    """Room for models of a few features, and for what is known of the columns."""
+    entries = COMPLETED_FEATURES + 2
+    product, total, step, resisted, predictor = np.zeros((5, entries))
+    correlation, error, length, weight, reach = np.zeros((5, entries))
+    return Completions(
+        inverse=np.zeros((entries, entries)),
+        product=product,
+        total=total,
+        step=step,
+        resisted=resisted,
+        predictor=predictor,
+        correlation=correlation,
+        error=error,
+        length=length,
+        weight=weight,
+        reach=reach,
+        largest=np.full(features, -1.0),
+        point=Point(*np.empty((6, samples))),
+    )
+
+
+@compiled
+def prepare_completions(
+    subproblem: Subproblem, node: Node, workspace: Workspace, completions: Completions, features: IndexArray, size: int
+) -> Base:
+    """Take the node's model of ``features[:size]`` as the one to be completed; ``node.u`` becomes its predictor.
+
+    The rows of ``quadratic.scaled`` become ``C b``, with ``C z`` as the last one.
+    """
+    quadratic, point, progress, columns = workspace.quadratic, workspace.point, node.progress[0], subproblem.columns
+    working, m = (size + 1 if subproblem.intercept else size), node.u.size
+    progress.working = working
+    quadratic.kind[size] = INTERCEPT
+    for i in range(m):
+        node.u[i] = progress.intercept
+    for a in range(size):
+        quadratic.kind[a] = RIDGE
+        quadratic.feature[a] = features[a]
+        add_column(columns, features[a], node.x[features[a]], node.u)
+    dual = unbalanced_point(subproblem, node.u, point)
+    load_hessian(columns, quadratic, progress, point.curvature)
+    for a in range(working):
+        for other in range(a + 1):
+            quadratic.factor[a, other] = quadratic.hessian[a, other]
+        if quadratic.kind[a] != INTERCEPT:
+            quadratic.factor[a, a] += 2.0 / subproblem.gamma
+    for a in range(working):
+        factorise_column(quadratic.factor, working, a)
+    pull = quadratic.scaled[working]
+    for i in range(m):
+        pull[i] = point.curvature[i] * node.u[i]
+    completions.total[working] = sum_of(pull)
+    for a in range(working):
+        row = quadratic.scaled[a]
+        for other in range(working):
+            completions.inverse[a, other] = 1.0 if other == a else 0.0
+        solve_factorised(quadratic.factor, working, completions.inverse[a])
+        completions.total[a] = sum_of(row)
+        completions.predictor[a] = dot(row, node.u)
+        completions.length[a] = np.sqrt(dot(row, row)) * (1.0 + 1e-6)
+        completions.weight[a] = np.sqrt(quadratic.hessian[a, a]) * (1.0 + 1e-6)
+        if quadratic.kind[a] == INTERCEPT:
+            completions.reach[a] = 1.0
+        else:
+            j = quadratic.feature[a]
+            completions.correlation[a] = dot_column(columns, j, point.alpha)
+            completions.error[a] = columns.error[j]
+            completions.reach[a] = reach_of(subproblem, completions, workspace.trial, j)
+    mass, slope = absolute_total(point.alpha), sum_of(point.alpha)
+    excess = abs(slope) + (m + 64.0) * UNIT * mass
+    share = share_to_balance(excess, mass) if subproblem.intercept else 0.0
+    return Base(
+        alone=bound_alone(subproblem, completions, dual, share, size),
+        share=share,
+        entropy=dual.entropy,
+        length=dual.error_scale,
+        mass=mass,
+        slope=slope,
+        pull=np.sqrt(dot(pull, pull)) * (1.0 + 1e-6),
+        energy=np.sqrt(dot(pull, node.u)) * (1.0 + 1e-6),
+        size=size,
+        working=working,
+        shift=dual.shift,
+    )
+
+
+@inlined
+def reach_of(subproblem: Subproblem, completions: Completions, scratch: FloatArray, j: int) -> float:
+    """The largest entry of a column in size, looked up or found."""
+    if completions.largest[j] < 0.0:
+        completions.largest[j] = largest_entry(subproblem.columns, j, subproblem.w, scratch) * (1.0 + 1e-6)
+    reach: float = completions.largest[j]
+    return reach
+
+
+@inlined
+def share_to_balance(excess: float, mass: float) -> float:
+    """By which part the heavier class, which has at least half of the mass, is scaled down to balance the point."""
+    return 2.002 * excess / mass
+
+
+@inlined
+def bound_alone(subproblem: Subproblem, completions: Completions, dual: DualPoint, share: float, size: int) -> float:
+    """The bound of the fitted model itself: no coefficients make its support better."""
+    if not share <= LARGEST_IMBALANCE:
+        return -np.inf
+    lost, price = 0.0, subproblem.mu * size
+    for a in range(size):
+        widened = abs(completions.correlation[a]) + (8.0 + 0.5 * share / UNIT) * dual.error_scale * completions.error[a]
+        lost += widened * widened
+    lost *= 0.25 * subproblem.gamma * (1.0 + 16.0 * UNIT)
+    slack = 16.0 * (size + 16.0) * UNIT * (dual.entropy + price + lost)
+    return dual.entropy + price - lost - share - slack
+
+
+@inlined
+def bound_at_rest(subproblem: Subproblem, base: Base, j: int, c: float) -> float:
+    """The bound of the model with ``j``, whose correlation is ``c``, by the model's own dual point."""
+    widened = abs(c) + (8.0 + 0.5 * base.share / UNIT) * base.length * subproblem.columns.error[j]
+    gain = 0.25 * subproblem.gamma * widened * widened * (1.0 + 16.0 * UNIT)
+    bound: float = base.alone + subproblem.mu - gain - 16.0 * UNIT * (abs(base.alone) + subproblem.mu + gain)
+    return bound
+
+
+@inlined
+def remainder_factor(rho: float) -> float:
+    """``κ(ρ) = 2/ρ + 2(1-ρ) log(1-ρ)/ρ² = Σ 2 ρⁱ / ((i+1)(i+2))``, rounded up: a few terms, and more than the rest."""
+    series = 1.0 / 21.0 + rho * (1.0 / 28.0 + rho / 36.0)
+    series = 1.0 / 6.0 + rho * (0.1 + rho * (1.0 / 15.0 + rho * series))
+    rest = rho**8 / (45.0 * (1.0 - rho))
+    return (1.0 + rho * (1.0 / 3.0 + rho * series) + rest) * (1.0 + 64.0 * UNIT)
+
+
+class Step(NamedTuple):
+    """Newton's step for a candidate, as far as it is taken."""
+
+    newton: float  # its full length
+    t: float
+    rho: float
+    square: float  # ``aᵀC a``
+    magnitude: float  # and the size of its terms
+    along: float  # ``gᵀh``
+    pulled: float  # ``(C z)ᵀd``
+    bent: float  # ``dᵀC d``
+    spread: float  # ``Σ |h| √(bᵀC b)``, no less than ``√((B h)ᵀC (B h))``
+    blur: float  # ``Σ |h| ‖C b‖``
+
+
+@inlined
+def find_step(
+    subproblem: Subproblem, workspace: Workspace, completions: Completions, base: Base, j: int, c: float
+) -> Step:
+    """Look at the column once, and let all else follow from products with it."""
+    quadratic, g, h = workspace.quadratic, completions.product, completions.step
+    rows, working = quadratic.scaled[: base.working + 1], base.working
+    square, magnitude = weighted_products(
+        subproblem.columns, j, rows, completions.total, workspace.point.curvature, workspace.trial, g
+    )
+    along, pulled, spread, blur = 0.0, g[working], 0.0, 0.0
+    reach = reach_of(subproblem, completions, workspace.trial, j)
+    for a in range(working):
+        value = 0.0
+        for other in range(working):
+            value += completions.inverse[a, other] * g[other]
+        h[a] = value
+        along += value * g[a]
+        pulled -= value * completions.predictor[a]
+        spread += abs(value) * completions.weight[a]
+        blur += abs(value) * completions.length[a]
+        reach += abs(value) * completions.reach[a]
+    bent = square - 2.0 * along
+    for a in range(working):
+        value = 0.0
+        for other in range(working):
+            value += quadratic.hessian[a, other] * h[other]
+        completions.resisted[a] = value
+        bent += h[a] * value
+    newton = c / (max(square - along, 0.0) + 2.0 / subproblem.gamma)
+    t = newton
+    if abs(t) * reach > LARGEST_REACH:
+        t = LARGEST_REACH / reach if c > 0.0 else -LARGEST_REACH / reach
+    return Step(newton, t, abs(t) * reach * (1.0 + 1e-6), square, magnitude, along, pulled, bent, spread, blur)
+
+
+@inlined
+def bound_moved(
+    subproblem: Subproblem, workspace: Workspace, completions: Completions, base: Base, j: int, c: float
+) -> tuple[float, float]:
+    """The bound of the model with ``j``, by a point in the direction of Newton's step; and the length ``t`` of that.
+
+    The point is moved no farther than its domain allows for certain.
+    """
+    step = find_step(subproblem, workspace, completions, base, j, c)
+    t, length, g, resisted = step.t, abs(step.t), completions.product, completions.resisted
+    unit, error = (subproblem.y.size + base.size + 64.0) * UNIT, 4.0 * subproblem.columns.error[j]
+    square_error = 2.0 * unit * step.magnitude
+    weight = np.sqrt(step.magnitude) * (1.0 + 1e-6)  # no less than √(aᵀC a), and with the spread than √(dᵀC d)
+    norms, share = weight + step.spread, 0.0
+    if subproblem.intercept:
+        a = base.size
+        excess = abs(base.slope - t * (g[a] - resisted[a])) + unit * base.mass
+        excess += length * (error * completions.length[a] + 3.0 * unit * completions.weight[a] * norms)
+        share = share_to_balance(excess, (1.0 - step.rho) * base.mass)
+    if not (share <= LARGEST_IMBALANCE and step.rho < 1.0):
+        return -np.inf, step.newton
+    relative = (8.0 + 0.5 * share / UNIT) * base.length
+    widened = abs(c - t * (step.square - step.along)) + relative * subproblem.columns.error[j]
+    widened += length * (square_error + error * step.blur + 3.0 * unit * weight * norms)
+    lost = widened * widened
+    for a in range(base.size):
+        widened = abs(completions.correlation[a] - t * (g[a] - resisted[a])) + relative * completions.error[a]
+        widened += length * (error * completions.length[a] + 3.0 * unit * completions.weight[a] * norms)
+        lost += widened * widened
+    lost *= 0.25 * subproblem.gamma * (1.0 + 16.0 * UNIT)
+    pulled_error = error * base.pull + 3.0 * unit * base.energy * norms
+    bent = max(step.bent, 0.0) + square_error + 2.0 * error * step.blur + 6.0 * unit * norms * norms
+    bent *= 0.5 * remainder_factor(step.rho) * t * t
+    price = subproblem.mu * (base.size + 1.0)
+    slack = 16.0 * (base.size + 16.0) * UNIT * (base.entropy + length * abs(step.pulled) + bent + price + lost)
+    bound = base.entropy - t * step.pulled - length * pulled_error - bent + price - lost - share - slack
+    return bound, step.newton
+
+
+@inlined
+def bound_stepped(
+    subproblem: Subproblem, node: Node, workspace: Workspace, completions: Completions, base: Base, j: int, t: float
+) -> float:
+    """The bound of the model with ``j``, by the dual point of the predictor after Newton's step.
+
+    It is evaluated like that of any other predictor, and follows :func:`bound_moved`, which has found the step.
+    """
+    columns, quadratic, u, alpha = subproblem.columns, workspace.quadratic, workspace.step, completions.point.alpha
+    copy_into(u, node.u)
+    if subproblem.intercept:
+        for i in range(u.size):
+            u[i] -= t * completions.step[base.size]
+    for a in range(base.size):
+        add_column(columns, quadratic.feature[a], -t * completions.step[a], u)
+    add_any_column(columns, j, t, u, workspace.trial)
+    dual = near_dual_point(subproblem, u, completions.point, INTERCEPT_AS_IT_IS)
+    widened = abs(dot_any_column(columns, j, alpha, workspace.trial)) + dual.error_scale * columns.error[j]
+    lost = widened * widened
+    for a in range(base.size):
+        widened = abs(dot_column(columns, quadratic.feature[a], alpha)) + dual.error_scale * completions.error[a]
+        lost += widened * widened
+    lost *= 0.25 * subproblem.gamma * (1.0 + 16.0 * UNIT)
+    price = subproblem.mu * (base.size + 1.0)
+    slack = 4.0 * (base.size + 8.0) * UNIT * (dual.entropy + price + lost)
+    bound: float = dual.entropy + price - lost - slack
+    return bound

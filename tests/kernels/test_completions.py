@@ -1,0 +1,181 @@
+"""One more feature for a fitted model: bounds against exact arithmetic and the truth, from all kinds of columns."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from kernel_cases import as_case, columns_in_place, random_problem, sparse_columns
+
+from safescreen.kernels.completions import (
+    LARGEST_REACH,
+    bound_at_rest,
+    bound_moved,
+    bound_stepped,
+    make_completions,
+    prepare_completions,
+    remainder_factor,
+)
+from safescreen.problem import Problem
+from safescreen.testing.reference import fit_support
+
+pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value|divide by zero) encountered:RuntimeWarning")
+
+
+def prepared(call, case, features, x, b):
+    """The model of these features as the one to be completed."""
+    node, size = case.node, len(features)
+    completions = make_completions(node.x.size, node.u.size)
+    node.x[:] = 0.0
+    node.x[list(features)] = x
+    node.progress["intercept"] = b
+    listed = np.array([*features, 0], np.int64)
+    base = call(prepare_completions, case.subproblem, node, case.workspace, completions, listed, size)
+    return completions, base
+
+
+def fitted(problem, features):
+    columns = problem.design.columns(np.asarray(features, int))
+    return fit_support(columns, problem.y, problem.weights, problem.gamma, problem.fit_intercept)
+
+
+def exact_bound(problem, u, features, t, direction):
+    """The dual bound of the support at ``α - t C d``, exactly balanced, with sixty digits."""
+    with localcontext(prec=60):
+        one, y = Decimal(1), [Decimal(float(v)) for v in problem.y]
+        w = [Decimal(float(v)) for v in problem.weights]
+        p = [one / (one + (s * Decimal(float(z))).exp()) for s, z in zip(y, u, strict=True)]
+        p = [v - t * s * v * (one - v) * d for v, s, d in zip(p, y, direction, strict=True)]
+        assert all(0 <= v <= 1 for v in p)
+        if problem.fit_intercept:
+            mass = {side: sum(a * v for a, v, s in zip(w, p, y, strict=True) if s == side) for side in (1, -1)}
+            heavy = max(mass, key=mass.get)
+            p = [v * mass[-heavy] / mass[heavy] if s == heavy else v for v, s in zip(p, y, strict=True)]
+        entropy = -sum(a * v * v.ln() for a, q in zip(w, p, strict=True) for v in (q, one - q) if v > 0)
+        bound = entropy
+        for j in features:
+            column = problem.design.columns([int(j)])[:, 0]
+            c = sum(a * s * v * Decimal(float(e)) for a, s, v, e in zip(w, y, p, column, strict=True))
+            bound += Decimal(float(problem.mu)) - Decimal(float(problem.gamma)) * c * c / 4
+        return bound
+
+
+def direction_of(problem, completions, base, features, j):
+    """``d = a - B h``, exactly."""
+    with localcontext(prec=60):
+        columns = [problem.design.columns([int(f)])[:, 0] for f in (j, *features)]
+        h = [Decimal(float(v)) for v in completions.step[: base.working]]
+        rows = [[Decimal(float(v)) for v in column] for column in columns]
+        shift = h[base.size] if problem.fit_intercept else Decimal(0)
+        return [
+            row[0] - shift - sum(a * b for a, b in zip(h[: base.size], row[1:], strict=True))
+            for row in zip(*rows, strict=True)
+        ]
+
+
+def limited(completions, base, j, newton):
+    """The step that was taken, which may be shorter than Newton's."""
+    reach = completions.largest[j]
+    for a in range(base.working):
+        reach += abs(completions.step[a]) * completions.reach[a]
+    return newton if abs(newton) * reach <= LARGEST_REACH else np.sign(newton) * LARGEST_REACH / reach
+
+
+PROBLEMS = {
+    "plain": {},
+    "weights": {"weighted": True},
+    "intercept": {"fit_intercept": True},
+    "weak ridge": {"gamma": 1e4, "fit_intercept": True},
+    "price": {"mu": 0.01, "k": 3, "fit_intercept": True, "weighted": True},
+}
+
+
+@pytest.mark.parametrize("features", [[], [3], [1, 4, 0]])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_bounds_hold_in_exact_arithmetic(call, name, features):
+    """Whatever the coefficients, be they a fit or far from it, and however far the point is moved."""
+    rng = np.random.default_rng(len(features))
+    problem = random_problem(7, **PROBLEMS[name])
+    case = as_case(problem)
+    fit = fitted(problem, features)
+    for noise in (0.0, 1e-3, 1.0):
+        x = fit.x + noise * rng.standard_normal(len(features))
+        completions, base = prepared(call, case, features, x, fit.b + noise * problem.fit_intercept)
+        u = case.node.u.copy()
+        zero = [Decimal(0)] * u.size
+        assert base.alone <= exact_bound(problem, u, features, Decimal(0), zero)
+        for j in set(range(6)) - set(features):
+            c = float(problem.design.columns([j])[:, 0] @ case.workspace.point.alpha)
+            rest = call(bound_at_rest, case.subproblem, base, j, c)
+            bound, newton = call(bound_moved, case.subproblem, case.workspace, completions, base, j, c)
+            d = direction_of(problem, completions, base, features, j)
+            t = Decimal(float(limited(completions, base, j, newton)))
+            assert rest <= exact_bound(problem, u, [*features, j], Decimal(0), zero)
+            assert bound <= exact_bound(problem, u, [*features, j], t, d)
+
+
+@pytest.mark.parametrize("gamma", [3.0, 300.0])
+def test_bounds_are_those_of_newtons_step(call, gamma):
+    """Below the truth, near it for columns that change little, and better than the model's own point."""
+    problem = random_problem(3, m=60, n=12, gamma=gamma, fit_intercept=True, standardize=True)
+    case, features = as_case(problem), [0, 1, 2]
+    fit = fitted(problem, features)
+    completions, base = prepared(call, case, features, fit.x, fit.b)
+    assert base.alone == pytest.approx(fit.value + 3 * problem.mu, rel=1e-8)
+    for j in range(3, 12):
+        truth = fitted(problem, [*features, j]).value + 4 * problem.mu
+        c = float(problem.design.columns([j])[:, 0] @ case.workspace.point.alpha)
+        rest = call(bound_at_rest, case.subproblem, base, j, c)
+        bound, newton = call(bound_moved, case.subproblem, case.workspace, completions, base, j, c)
+        stepped = call(bound_stepped, case.subproblem, case.node, case.workspace, completions, base, j, newton)
+        assert rest <= bound + 1e-9 <= truth + 2e-9
+        assert stepped <= truth * (1.0 + 1e-12)
+        assert truth - stepped <= 5e-3 * truth
+        assert truth - bound <= 5e-3 * truth
+
+
+@pytest.mark.parametrize("form", ["compressed", "in place"])
+def test_columns_in_any_form(call, form):
+    """Columns that are not held dense give the same bounds, but for rounding."""
+    rng = np.random.default_rng(5)
+    X = np.where(rng.random((40, 8)) < 0.6, 0.0, rng.standard_normal((40, 8)))
+    y = np.where(X[:, 0] + rng.logistic(size=40) > 0.0, 1, -1)
+    problem = Problem(X, y, k=3, gamma=50.0, standardize=True, fit_intercept=True)
+    case, features = as_case(problem), [0, 1]
+    columns = sparse_columns(X, 2) if form == "compressed" else columns_in_place(X, 2, np.arange(8))
+    for slot, j in enumerate(features):
+        columns.dense[slot] = problem.design.columns([j])[:, 0]
+        columns.slot[j] = slot
+    columns.in_use[0] = 2
+    other = case._replace(subproblem=case.subproblem._replace(columns=columns))
+    fit, found = fitted(problem, features), []
+    for each in (case, other):
+        completions, base = prepared(call, each, features, fit.x, fit.b)
+        bounds = []
+        for j in range(2, 8):
+            c = float(problem.design.columns([j])[:, 0] @ each.workspace.point.alpha)
+            bound, newton = call(bound_moved, each.subproblem, each.workspace, completions, base, j, c)
+            stepped = call(bound_stepped, each.subproblem, each.node, each.workspace, completions, base, j, newton)
+            bounds.append((bound, stepped, newton))
+        found.append(bounds)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+
+
+def test_remainder_of_the_entropy_is_rounded_up():
+    for rho in np.concatenate([np.linspace(0.0, 0.9, 91), 10.0 ** -np.arange(1.0, 12.0)]):
+        with localcontext(prec=60):
+            r = Decimal(float(rho))
+            exact = Decimal(1) if rho == 0.0 else 2 / r + 2 * (1 - r) * (1 - r).ln() / r**2
+        assert exact <= Decimal(remainder_factor(float(rho))) <= exact * Decimal("1.04")
+
+
+def test_what_is_not_finite_closes_nothing(call):
+    problem = random_problem(2, fit_intercept=True)
+    case = as_case(problem)
+    completions, base = prepared(call, case, [0], [np.inf], 0.0)
+    assert not base.alone > -np.inf
+    completions, base = prepared(call, case, [0], [0.1], 0.0)
+    for c in (np.nan, np.inf):
+        assert not call(bound_moved, case.subproblem, case.workspace, completions, base, 3, c)[0] > -np.inf
+        assert not call(bound_at_rest, case.subproblem, base, 3, c) > -np.inf
