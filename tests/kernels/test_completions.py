@@ -133,7 +133,8 @@ def test_bounds_are_those_of_newtons_step(call, gamma):
         assert stepped <= truth * (1.0 + 1e-12)
         gain = base.alone + problem.mu - truth
         assert truth - stepped <= 0.5 * gain + 1e-6
-        assert truth - bound <= 0.5 * gain + 1e-6
+        if limited(completions, base, j, newton) == newton:  # a step that is cut off may miss most of it
+            assert truth - bound <= 0.5 * gain + 1e-6
 
 
 @pytest.mark.parametrize("form", ["compressed", "in place"])
