@@ -117,7 +117,7 @@ def test_bounds_hold_in_exact_arithmetic(call, name, features):
 
 @pytest.mark.parametrize("gamma", [3.0, 300.0])
 def test_bounds_are_those_of_newtons_step(call, gamma):
-    """Below the truth, near it for columns that change little, and better than the model's own point."""
+    """Below the truth, by no more than a part of what the column gains, and better than the model's own point."""
     problem = random_problem(3, m=60, n=12, gamma=gamma, fit_intercept=True, standardize=True)
     case, features = as_case(problem), [0, 1, 2]
     fit = fitted(problem, features)
@@ -131,8 +131,10 @@ def test_bounds_are_those_of_newtons_step(call, gamma):
         stepped = call(bound_stepped, case.subproblem, case.node, case.workspace, completions, base, j, newton)
         assert rest <= bound + 1e-9 <= truth + 2e-9
         assert stepped <= truth * (1.0 + 1e-12)
-        assert truth - stepped <= 5e-3 * truth
-        assert truth - bound <= 5e-3 * truth
+        gain = base.alone + problem.mu - truth
+        assert truth - stepped <= 0.5 * gain + 1e-6
+        if limited(completions, base, j, newton) == newton:  # a step that is cut off may miss most of it
+            assert truth - bound <= 0.5 * gain + 1e-6
 
 
 @pytest.mark.parametrize("form", ["compressed", "in place"])
