@@ -18,7 +18,7 @@ PROGRESS = record_type(
         ("level", "f8"),  # τ
         ("intercept", "f8"),
         ("slope", "f8"),  # of the loss along it, with the other sign
-        ("left", "f8"),  # the gap when the latest relaxation ended
+        ("left", "f8"),  # the gap when the latest relaxation ended, or the one that would have been enough
         ("length", "f8"),  # of the step that is tried
         ("sharpness", "f8"),  # how exactly the quadratic model is minimised, relative to the gap
         ("listed", "i8"),  # features that may not be out: so many in `listed`

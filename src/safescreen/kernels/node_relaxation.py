@@ -151,7 +151,7 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
             if progress.halted:
                 break
             progress.modelled = True
-    progress.left = progress.primal - progress.bound
+    progress.left = max(progress.primal - progress.bound, target.patience * (target.cutoff - progress.bound))
 
 
 @compiled
