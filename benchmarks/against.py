@@ -49,11 +49,11 @@ def serve() -> None:
 
 
 class Version:
-    """One version of the package, solving in its own process."""
+    """One version of the package, solving in its own process: a script's, which serves."""
 
-    def __init__(self, source: Path) -> None:
+    def __init__(self, source: Path, script: str = __file__) -> None:
         environment = {**os.environ, "PYTHONPATH": str(source)}
-        command = [sys.executable, __file__, "--serve"]
+        command = [sys.executable, script, "--serve"]
         self._process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

@@ -213,10 +213,10 @@ def test_only_reserved_slots_left(X):
 def test_features_decided_in_get_reserved_slots(X):
     columns = sparse_columns(X, 4)
     status = np.array([FREE, IN, OUT, FREE, IN, FREE, FREE, FREE, OUT], np.int8)
-    assert kernel.make_decided_dense(columns, status)
+    assert kernel.make_decided_dense(columns, status, np.arange(9))
     assert np.flatnonzero(columns.slot >= 0).tolist() == [1, 4]
     status[5:] = IN
-    assert not kernel.make_decided_dense(columns, status)
+    assert not kernel.make_decided_dense(columns, status, np.arange(9))
     assert columns.in_use[0] == 4
 
 
@@ -234,4 +234,4 @@ def test_sums_of_columns(X):
     weights, product = np.linspace(0.0, 1.0, 20), np.empty(20)
     kernel.weigh_column(columns, 5, weights, product)
     assert np.array_equal(product, weights * A[:, 5])
-    assert kernel.dot_column(columns, 5, weights) == pytest.approx(weights @ A[:, 5], rel=1e-12)
+    assert kernel.dot_column(columns, 5, weights, weights.sum()) == pytest.approx(weights @ A[:, 5], rel=1e-12)

@@ -28,6 +28,7 @@ from safescreen.kernels.exploration import (
 )
 from safescreen.kernels.goals import BEST_MODEL, Goal
 from safescreen.kernels.listing import make_listing
+from safescreen.kernels.node import make_node
 from safescreen.kernels.node_relaxation import GRAM, NEWTON
 from safescreen.kernels.open_nodes import add_root, count_waiting, enlarged, make_open_nodes, pop, unpack
 from safescreen.kernels.proof_log import empty_log, make_proof_log
@@ -133,31 +134,38 @@ def test_rounding_keeps_what_is_decided():
     assert rounded(status, x, 6) == [0, 1, 3, 4, 5]
 
 
+def node_of(status):
+    """A node with this status."""
+    node = make_node(len(status), 1, np.ones(len(status)))
+    node.status[:] = status
+    return node
+
+
 def test_supports_are_new_once(call):
     rng = np.random.default_rng(0)
     tried = np.zeros(1 << 16, np.uint64)
     supports = {tuple(rng.choice([IN, OUT], 20).tolist()) for _ in range(50)}
     for support in supports:
-        assert call(kernel.is_new, np.array(support, np.int8), tried)
+        assert call(kernel.is_new, node_of(support), tried)
     for support in supports:
-        assert not call(kernel.is_new, np.array(support, np.int8), tried)
+        assert not call(kernel.is_new, node_of(support), tried)
 
 
 def test_hash_is_fnv(call):
-    status = np.array([OUT, IN, FREE, IN, IN], np.int8)
+    status = np.array([OUT, IN, FREE, IN, IN])
     code = 14695981039346656037
     for j in np.flatnonzero(status == IN):
         code = ((code ^ (int(j) + 1)) * 1099511628211) % 2**64
     tried = np.zeros(4096, np.uint64)
-    assert call(kernel.is_new, status, tried)
+    assert call(kernel.is_new, node_of(status), tried)
     assert np.flatnonzero(tried).tolist() == [(code >> 32) % 4096]
     assert int(tried.max()) == code
 
 
 def test_a_forgotten_support_is_new_again():
     tried = np.zeros(1, np.uint64)
-    one, other = np.array([IN, OUT], np.int8), np.array([OUT, IN], np.int8)
-    assert [bool(kernel.is_new(status, tried)) for status in (one, one, other, one)] == [True, False, True, True]
+    one, other = node_of([IN, OUT]), node_of([OUT, IN])
+    assert [bool(kernel.is_new(node, tried)) for node in (one, one, other, one)] == [True, False, True, True]
 
 
 def test_models_are_suggested_while_few_are_tried_or_few_features_fractional(exploration):
@@ -233,7 +241,8 @@ def test_deciding_a_feature_keeps_the_predictor_right():
 
 
 def root_bounds(if_in, if_out):
-    return RootBounds(np.array(if_in), np.array(if_out), np.empty(0, np.int64), np.zeros(6, np.bool_))
+    chosen = np.flatnonzero(np.array(if_out) > -np.inf)
+    return RootBounds(np.array(if_in), np.array(if_out), np.empty(0, np.int64), chosen, np.zeros(6, np.bool_))
 
 
 def test_the_root_decides_what_it_proves(call, exploration):
@@ -290,9 +299,9 @@ def branched(exploration, x, chosen, bound=0.3, waiting_bound=None):
 
 
 def unpacked(exploration, slot):
-    status = np.empty(6, np.int8)
-    unpack(exploration.open_nodes.bits[slot], status)
-    return status.tolist()
+    node = make_node(6, 1, np.ones(6))
+    unpack(exploration.open_nodes.bits[slot], node)
+    return node.status.tolist()
 
 
 def test_the_likelier_child_is_next_and_the_other_one_waits(exploration):
@@ -524,9 +533,9 @@ def test_starts_and_targets(exploration):
     now, node = now_of(exploration), exploration.node
     node.progress[0].level, node.progress[0].intercept, node.progress[0].strategy = 0.3, 0.2, GRAM
     assert kernel.node_start(node, now.tally) == (0.3, 0.2, GRAM)
-    now.tally.nodes, now.tally.exact_nodes = 101, 60
+    now.tally.nodes, now.tally.exact_nodes = 129, 80
     assert kernel.node_start(node, now.tally) == (0.3, 0.2, NEWTON)
-    now.tally.nodes = 96
+    now.tally.nodes = 128
     assert kernel.node_start(node, now.tally).strategy == GRAM  # a try now and then
     now.cursor.cutoff, now.cursor.is_leaf = 0.6, False
     orders = ORDERS._replace(goal=Goal(BEST_MODEL, 1e-2))

@@ -9,7 +9,7 @@ from kernel_cases import as_case, empty_point, low_level, random_case, random_pr
 from safescreen import kernels
 from safescreen.kernels import node_relaxation as kernel
 from safescreen.kernels.dual_bound import NodeBound
-from safescreen.kernels.losses import DualPoint, dual_point
+from safescreen.kernels.losses import INTERCEPT_AT_BEST, DualPoint, dual_point
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE, Start, Target
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE
 from safescreen.kernels.subproblem import FREE, IN, OUT
@@ -40,7 +40,8 @@ def test_begin_makes_the_iterate_the_first_trial(call):
     case.node.status[:] = [FREE, IN, OUT, FREE, FREE, FREE]
     case.workspace.step.fill(7.0)
     case.progress.work, case.progress.stalled, case.progress.restarted = 99, True, True
-    call(kernel.begin, case.subproblem, case.node, case.workspace, Start(0.3, 0.5, GRAM))
+    call(kernel.begin, case.subproblem, case.node, Start(0.3, 0.5, GRAM))
+    call(kernel.stand_still, case.subproblem, case.node, case.workspace)
     progress, model = case.progress, case.workspace.quadratic
     assert (progress.kappa, progress.strategy, progress.refit, progress.idle_limit) == (2, GRAM, False, IDLE_ROUNDS)
     assert (progress.level, progress.intercept, progress.primal, progress.bound) == (0.3, 0.5, np.inf, -np.inf)
@@ -55,7 +56,7 @@ def test_begin_makes_the_iterate_the_first_trial(call):
 def test_a_node_where_nothing_is_free_is_a_refit():
     case = random_case(2, k=2)
     case.node.status[:] = [IN, OUT, OUT, IN, OUT, OUT]
-    kernel.begin(case.subproblem, case.node, case.workspace, Start(0.3, 0.0, GRAM))
+    kernel.begin(case.subproblem, case.node, Start(0.3, 0.0, GRAM))
     assert case.progress.refit
     assert case.progress.strategy == NEWTON  # no Gram matrix for a single fit
     assert (case.progress.kappa, case.progress.idle_limit) == (0, 0)
@@ -67,7 +68,8 @@ def test_a_node_where_nothing_is_free_is_a_refit():
 @pytest.fixture
 def case():
     case = random_case(3, fit_intercept=True)
-    kernel.begin(case.subproblem, case.node, case.workspace, Start(0.3, 0.0, GRAM))
+    kernel.begin(case.subproblem, case.node, Start(0.3, 0.0, GRAM))
+    kernel.stand_still(case.subproblem, case.node, case.workspace)
     return case
 
 
@@ -119,7 +121,7 @@ def test_a_step_that_is_not_finite_leaves_nothing_behind(case, wrong):
 
 def loss_of(loss):
     """A dual point with this loss, and nothing wrong with it."""
-    return DualPoint(loss, 0.5, 1.0, 0.0)
+    return DualPoint(loss, 0.5, 1.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -149,25 +151,38 @@ def test_accepted_steps_move_the_iterate(case):
     progress.working, progress.length, progress.strategy = 3, 1.0, UPPER_CURVATURE
     model.kind[:3], model.feature[:2], model.x[:3] = [FREE, FREE, INTERCEPT], [4, 1], [0.5, -0.25, 2.0]
     case.workspace.trial[:] = np.arange(30.0)
-    kernel.accept_step(node, case.workspace, 0.6, 0.125)
+    kernel.accept_step(node, case.workspace, 0.6, loss_of(0.5)._replace(shift=0.125, slope=0.25))
     assert node.x.tolist() == [0.0, -0.25, 0.0, 0.0, 0.5, 0.0]
     assert node.u.tolist() == list(range(30))
-    assert (progress.intercept, progress.primal, progress.idle) == (2.125, 0.6, 0)
+    assert (progress.intercept, progress.primal, progress.idle, progress.slope) == (2.125, 0.6, 0, 0.25)
     assert progress.strategy == NEWTON_EXACT  # a step was found: models may overshoot again
     assert progress.work > 0
 
 
 def test_idle_rounds_stall(case):
     progress = case.progress
+    progress.settled = True
     for primal in (1.0, 0.5, 0.5, 0.5, 0.5, 0.5):
         assert not progress.stalled
-        kernel.accept_step(case.node, case.workspace, primal, 0.0)
+        kernel.accept_step(case.node, case.workspace, primal, loss_of(0.5))
     assert progress.idle == IDLE_ROUNDS
-    kernel.accept_step(case.node, case.workspace, 0.5, 0.0)
+    kernel.accept_step(case.node, case.workspace, 0.5, loss_of(0.5))
     assert progress.stalled
-    kernel.accept_step(case.node, case.workspace, 0.1, 0.0)
+    kernel.accept_step(case.node, case.workspace, 0.1, loss_of(0.5))
     assert progress.idle == 0
     assert progress.stalled  # for good
+
+
+def test_before_a_step_is_given_up_the_intercept_is_settled(case):
+    progress, model, step = case.progress, case.workspace.quadratic, case.workspace.step
+    progress.gap, progress.primal = 0.1, 1.0
+    assert 0.0 < kernel.nearness(progress) <= 1e-3
+    progress.working, progress.length, model.start[:2], model.x[:2], step[:] = 2, 1.0, [1.0, 2.0], [5.0, 6.0], 3.0
+    kernel.settle_intercept(progress, model, step)
+    assert kernel.nearness(progress) == INTERCEPT_AT_BEST
+    assert model.x[:2].tolist() == [1.0, 2.0]
+    assert progress.length == 0.0
+    assert not step.any()
 
 
 def test_worse_than_no_model_leads_nowhere_once(case):
@@ -311,9 +326,9 @@ def cold_case(slots=None):
 def test_looking_at_cold_features_warms_those_that_matter(call):
     case = cold_case()
     node, progress = case.node, case.progress
-    kernel.begin(case.subproblem, node, case.workspace, Start(0.5, 0.0, GRAM))
+    kernel.begin(case.subproblem, node, Start(0.5, 0.0, GRAM))
     point = empty_point(30)
-    dual_point(case.subproblem, np.zeros(30), point)
+    dual_point(case.subproblem, np.zeros(30), 0.0, point, INTERCEPT_AT_BEST)
     correlations = case.subproblem.columns.dense @ point.alpha
     progress.level = 0.5 * case.subproblem.gamma * abs(correlations[2]) / 0.9  # feature 2 is near where it enters
     strong = [j for j in (0, 2, 4) if abs(correlations[j]) > 0.8 * abs(correlations[2]) / 0.9]
@@ -336,10 +351,10 @@ def test_looking_at_cold_features_warms_those_that_matter(call):
 )
 def test_a_bound_counts_once_it_covers_the_cold_features(target, at_last, complete):
     case = cold_case()
-    kernel.begin(case.subproblem, case.node, case.workspace, Start(0.5, 0.0, GRAM))
+    kernel.begin(case.subproblem, case.node, Start(0.5, 0.0, GRAM))
     case.progress.primal = 1.0
     point = empty_point(30)
-    dual = dual_point(case.subproblem, np.zeros(30), point)
+    dual = dual_point(case.subproblem, np.zeros(30), 0.0, point, INTERCEPT_AT_BEST)
     kernel.evaluate_bound(case.subproblem, case.node, point, dual, target, at_last)
     gains = np.maximum(0.25 * case.subproblem.gamma * (case.subproblem.columns.dense @ point.alpha) ** 2 - 0.05, 0.0)
     covered = gains if complete else gains[[1, 3, 5]]
@@ -350,10 +365,10 @@ def test_a_bound_counts_once_it_covers_the_cold_features(target, at_last, comple
 
 def test_only_a_better_bound_is_kept():
     case = random_case(4)
-    kernel.begin(case.subproblem, case.node, case.workspace, Start(0.5, 0.0, GRAM))
+    kernel.begin(case.subproblem, case.node, Start(0.5, 0.0, GRAM))
     case.progress.primal, case.progress.bound = 1.0, 0.999
     point = empty_point(30)
-    dual = dual_point(case.subproblem, np.zeros(30), point)
+    dual = dual_point(case.subproblem, np.zeros(30), 0.0, point, INTERCEPT_AT_BEST)
     kernel.evaluate_bound(case.subproblem, case.node, point, dual, Target(np.inf, 0.0, 0.0), True)
     assert case.progress.bound == 0.999
     assert case.progress.bound_here < 0.999
@@ -364,7 +379,7 @@ def test_cold_features_without_a_slot_stay_cold():
     case = cold_case(slots=3)
     for j in (1, 3, 5):
         kernel.make_dense(case.subproblem.columns, j, 0)
-    kernel.begin(case.subproblem, case.node, case.workspace, Start(0.5, 0.0, GRAM))
+    kernel.begin(case.subproblem, case.node, Start(0.5, 0.0, GRAM))
     case.progress.level = 0.0  # everything matters
     kernel.look_at_cold(case.subproblem, case.node, np.full(30, 0.1))
     assert (case.progress.hot, case.progress.cold) == (3, 3)
@@ -375,7 +390,7 @@ def test_hot_features_cool_where_there_are_many():
     case = random_case(5, m=20, n=n)
     case.node.hot[0] = False
     set_iterate(case, np.eye(n)[7])
-    kernel.begin(case.subproblem, case.node, case.workspace, Start(1.0, 0.0, GRAM))
+    kernel.begin(case.subproblem, case.node, Start(1.0, 0.0, GRAM))
     case.node.c[:] = 1e-9
     case.node.c[8] = 0.7 * 2.0 * 1.0 / case.subproblem.gamma
     kernel.look_at_cold(case.subproblem, case.node, np.zeros(20))
@@ -404,14 +419,14 @@ def test_working_set_holds_what_matters_and_fits():
     node.x[:] = [0.0, 0.5, 0.0, 0.0, 0.0, 0.0]
     node.c[:] = [0.1, -0.2, 0.8, 0.9, 9.0, -0.7]
     kernel.split(node)
-    progress.intercept = 0.25
-    kernel.gather(node, model, 0.75, True, 0.5)
+    progress.intercept, progress.slope = 0.25, 0.5
+    kernel.gather(node, model, 0.75, True)
     assert progress.working == 4  # the third and last place went to feature 2
     assert model.feature[:3].tolist() == [0, 1, 2]
     assert model.kind[:4].tolist() == [RIDGE, FREE, FREE, INTERCEPT]
     assert model.gradient[:4].tolist() == [-0.1, 0.2, -0.8, -0.5]
     assert model.x[:4].tolist() == model.start[:4].tolist() == [0.0, 0.5, 0.0, 0.25]
-    kernel.gather(node, model, np.inf, False, 0.0)
+    kernel.gather(node, model, np.inf, False)
     assert model.feature[: progress.working].tolist() == [0, 1]
 
 
@@ -419,7 +434,7 @@ def test_working_set_holds_what_matters_and_fits():
 def test_hessian_of_each_strategy(case, strategy):
     progress, w = case.progress, case.subproblem.w
     progress.strategy, progress.level = strategy, 0.0
-    dual_point(case.subproblem, case.node.u, case.workspace.point)
+    dual_point(case.subproblem, case.node.u, 0.0, case.workspace.point, INTERCEPT_AT_BEST)
     case.node.c[:] = 1.0
     kernel.build_model(case.subproblem, case.node, case.workspace)
     size = int(progress.working)
@@ -433,7 +448,7 @@ def test_hessian_of_each_strategy(case, strategy):
 def test_features_just_below_the_level_are_in_the_working_set(case):
     """A coefficient becomes non-zero where its correlation is ``2 τ / γ``; a little less is enough."""
     case.progress.level, entering = 0.5, 2.0 * 0.5 / case.subproblem.gamma
-    dual_point(case.subproblem, case.node.u, case.workspace.point)
+    dual_point(case.subproblem, case.node.u, 0.0, case.workspace.point, INTERCEPT_AT_BEST)
     case.node.c[:] = np.array([0.5, -0.99, 0.97, 0.99, -1.5, -0.97]) * entering
     kernel.build_model(case.subproblem, case.node, case.workspace)
     assert case.workspace.quadratic.feature[: case.progress.working - 1].tolist() == [1, 3, 4]
@@ -526,3 +541,63 @@ def test_a_relaxation_stops_once_it_is_decided():
     survivor, work = solved(Target(10.0 * tight.primal, 1e-12, 0.5))
     assert survivor.primal < 10.0 * tight.primal
     assert work < most_work
+
+
+# -- a child begins with its parent's model --------------------------------------------------------------
+
+
+def test_a_childs_model_is_its_parents_with_what_is_decided_since(call, case):
+    node, progress, model = case.node, case.progress, case.workspace.quadratic
+    node.status[:] = [FREE, IN, FREE, FREE, OUT, FREE]
+    kernel.split(node)
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((7, 7))
+    hessian = B @ B.T
+    x = np.array([0.5, -1.0, 2.0, 0.25])
+    progress.working, progress.intercept, progress.slope = 4, 0.75, 0.125
+    progress.decided = 1
+    model.hessian[:4, :4] = hessian[:4, :4]
+    model.kind[:4], model.feature[:3] = [FREE, FREE, FREE, INTERCEPT], [1, 4, 5]
+    model.x[:4] = x
+    node.c[:] = np.arange(6.0)
+    assert call(kernel.adapt_model, node, model)
+    kept = [0, 2, 3]
+    assert progress.working == 3
+    assert model.kind[:3].tolist() == [RIDGE, FREE, INTERCEPT]
+    assert model.feature[:2].tolist() == [1, 5]
+    assert model.x[:3].tolist() == model.start[:3].tolist() == [0.5, 2.0, 0.75]  # the intercept is where it is now
+    assert model.hessian[:3, :3] == pytest.approx(hessian[np.ix_(kept, kept)])
+    gradient = -np.array([1.0, 4.0, 5.0, 0.125]) - x[1] * hessian[:4, 1]  # feature 4 went back to zero
+    assert model.gradient[:3] == pytest.approx(gradient[kept])
+
+
+def test_a_model_without_a_feature_decided_in_is_of_no_use(case):
+    node, progress, model = case.node, case.progress, case.workspace.quadratic
+    node.status[:] = [FREE, IN, IN, FREE, FREE, FREE]
+    progress.decided = 2
+    progress.working, model.hessian[:2, :2] = 2, np.eye(2)
+    model.kind[:2], model.feature[:2], model.x[:2] = FREE, [1, 4], 0.0
+    assert not kernel.adapt_model(node, model)
+
+
+@pytest.mark.parametrize("first", [IN, OUT])
+def test_a_child_that_follows_its_parents_model_has_the_same_relaxation(first):
+    problem = random_problem(8, k=3, gamma=20.0, fit_intercept=True)
+    start, target = Start(low_level(problem), 0.0, GRAM), Target(np.inf, 1e-9, 0.0)
+    followed, fresh = as_case(problem), as_case(problem)
+    for case in (followed, fresh):
+        kernel.relax(case.subproblem, case.node, case.workspace, start, target)
+        assert case.progress.modelled
+        j = int(np.argmax(np.abs(case.node.x)))
+        if first == OUT:
+            case.node.u[:] -= case.node.x[j] * case.subproblem.columns.dense[j]
+            case.node.x[j] = 0.0
+        case.node.status[j] = first
+    fresh.progress.modelled = False
+    for case in (followed, fresh):
+        again = Start(float(case.progress.level), float(case.progress.intercept), GRAM)
+        kernel.relax(case.subproblem, case.node, case.workspace, again, target)
+    assert followed.progress.primal == pytest.approx(fresh.progress.primal, rel=1e-8)
+    assert followed.progress.bound == pytest.approx(followed.progress.primal, rel=1e-8)
+    A, node = followed.subproblem.columns.dense, followed.node
+    assert node.u == pytest.approx(node.x @ A + followed.progress.intercept, abs=1e-9)

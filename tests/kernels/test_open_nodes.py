@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kernel_cases import random_case, sparse_columns
 
 from safescreen.kernels import open_nodes as kernel
-from safescreen.kernels.node import make_node
+from safescreen.kernels.node import listed, make_node
 from safescreen.kernels.open_nodes import (
     PER_NODE,
     count_waiting,
@@ -105,21 +105,27 @@ def test_bits_round_trip(features):
     rng = np.random.default_rng(features)
     bits = np.full((features + 3) // 4, 255, np.uint8)
     for _ in range(5):
-        status = rng.choice([FREE, IN, OUT], features).astype(np.int8)
-        kernel.pack(status, bits)
-        found = np.full(features, 9, np.int8)
-        kernel.unpack(bits, found)
-        assert np.array_equal(found, status)
+        node, found = (make_node(features, 4, np.ones(features)) for _ in range(2))
+        node.status[:] = rng.choice([FREE, IN, OUT], features)
+        kernel.pack(node, bits)
+        found.status[:], found.x[:] = 9, 9.0
+        for _again in range(2):  # what was listed before is forgotten
+            kernel.unpack(bits, found)
+            assert np.array_equal(found.status, node.status)
+            assert np.array_equal(listed(found), np.flatnonzero(node.status != OUT))
+            assert not found.x.any()
         used = 2 * (features % 4 or 4)
         assert bits[-1] < 1 << used  # nothing is written beyond the last feature
 
 
 def test_compiled_bits(call):
     status = np.random.default_rng(0).choice([FREE, IN, OUT], 23).astype(np.int8)
-    bits, found = np.full(6, 255, np.uint8), np.zeros(23, np.int8)
-    call(kernel.pack, status, bits)
+    bits = np.full(6, 255, np.uint8)
+    node, found = (make_node(23, 4, np.ones(23)) for _ in range(2))
+    node.status[:] = status
+    call(kernel.pack, node, bits)
     call(kernel.unpack, bits, found)
-    assert np.array_equal(found, status)
+    assert np.array_equal(found.status, status)
     assert bits[0] == sum({FREE: 0, IN: 1, OUT: 2}[int(s)] << (2 * i) for i, s in enumerate(status[:4]))
 
 

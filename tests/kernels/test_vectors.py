@@ -35,6 +35,8 @@ def test_sums_in_place():
     a, b = np.arange(4.0), np.array([1.0, -2.0, 0.5, 0.0])
     vectors.add_multiple(a, -2.0, b)
     assert a.tolist() == [-2.0, 5.0, 1.0, 3.0]
+    vectors.add_four(a, np.array([1.0, 0.0, -1.0, 2.0]), b, a.copy(), b, b)
+    assert a.tolist() == [0.0, 1.0, 2.0, 3.0]
     vectors.copy_into(a, b)
     assert a.tolist() == b.tolist()
     vectors.clear(a)

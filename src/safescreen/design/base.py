@@ -27,7 +27,7 @@ from safescreen.design.columns import Columns, Raw
 from safescreen.design.copies import agree, find_copies, tolerances
 from safescreen.design.memory import CHUNK_ENTRIES, EXACT_CHUNK, SAFE_SQUARES, SMALL_ENTRIES, pieces, slices
 from safescreen.rounding import NORM_SLACK, UNIT
-from safescreen.tuning import DENSE_BYTES
+from safescreen.tuning import CACHED_BYTES, DENSE_BYTES, SHORT_COLUMN
 from safescreen.working_memory import allowed
 
 
@@ -230,11 +230,13 @@ class Design(ABC):
     def _raw(self, indices: IndexArray, slots: int) -> Raw | None:
         """These columns in the form in which a search reads them beside dense copies, or None if all are dense."""
         dense_bytes = 8 * indices.size * self.shape[0]
-        if slots >= indices.size and dense_bytes <= DENSE_BYTES:
+        if slots >= indices.size and dense_bytes <= min(CACHED_BYTES, DENSE_BYTES):
             return None
         compressed = self._compressed(indices)
-        if compressed is not None and (slots < indices.size or 16 * compressed.rows.size <= dense_bytes):
-            return compressed
+        if compressed is not None:
+            share = 16 if dense_bytes > DENSE_BYTES else 8 * SHORT_COLUMN
+            if slots < indices.size or share * compressed.rows.size <= dense_bytes:
+                return compressed
         return self._in_place(indices) if slots < indices.size else None
 
     @cached_property

@@ -20,12 +20,28 @@ from safescreen.design.columns import (
 )
 from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import IN
-from safescreen.kernels.vectors import add_multiple, dot, square_and_three, total
+from safescreen.kernels.vectors import add_four, add_multiple, dot, dot_four, square_and_three, total
+from safescreen.tuning import SHORT_COLUMN
 
 
 @inlined
-def dot_column(columns: Columns, j: int, a: FloatArray) -> float:
-    """Inner product with a column that is held dense."""
+def has_short_columns(columns: Columns) -> bool:
+    """Whether columns are held compressed, beside dense copies of some."""
+    return columns.ends.size > 0
+
+
+@inlined
+def dot_column(columns: Columns, j: int, a: FloatArray, total_of_a: float) -> float:
+    """Inner product with a column that is held dense, from its entries alone where these are few."""
+    if has_short_columns(columns) and SHORT_COLUMN * (columns.ends[j] - columns.starts[j]) < a.size:
+        value: float = (dot_compressed(columns, j, a) - columns.means[j] * total_of_a) / columns.scales[j]
+        return value
+    return dot(a, columns.dense[columns.slot[j]])
+
+
+@inlined
+def dot_dense(columns: Columns, j: int, a: FloatArray) -> float:
+    """Inner product with the dense copy of a column, in all of its entries."""
     return dot(a, columns.dense[columns.slot[j]])
 
 
@@ -36,9 +52,26 @@ def add_column(columns: Columns, j: int, factor: float, u: FloatArray) -> None:
 
 
 @inlined
+def add_four_columns(columns: Columns, features: IndexArray, factors: FloatArray, u: FloatArray) -> None:
+    """The same for four columns that are held dense."""
+    rows, slot = columns.dense, columns.slot
+    first, second = rows[slot[features[0]]], rows[slot[features[1]]]
+    third, fourth = rows[slot[features[2]]], rows[slot[features[3]]]
+    add_four(u, factors, first, second, third, fourth)
+
+
+@inlined
 def weigh_column(columns: Columns, j: int, weights: FloatArray, product: FloatArray) -> None:
     """``product = weights * A^j`` for a column that is held dense."""
     column = columns.dense[columns.slot[j]]
+    for i in range(product.size):
+        product[i] = weights[i] * column[i]
+
+
+@inlined
+def weigh_entries(columns: Columns, j: int, first: int, weights: FloatArray, product: FloatArray) -> None:
+    """The same for as many of its entries as there are weights, from the first one on."""
+    column = columns.dense[columns.slot[j], first : first + weights.size]
     for i in range(product.size):
         product[i] = weights[i] * column[i]
 
@@ -61,19 +94,33 @@ def correlate(
 
     A pass over a matrix may be halted, and then has no result.
     """
+    if columns.starts.size == 0:
+        correlate_dense(columns, features, count, alpha, c)
+        return
     alpha_total = total(alpha)
     in_place = 0
     for i in range(count):
         j = features[i]
         if columns.slot[j] >= 0:
-            c[j] = dot_column(columns, j, alpha)
+            c[j] = dot_column(columns, j, alpha, alpha_total)
         elif columns.ends.size == 0:
             in_place += 1
         else:
-            value = dot_compressed(columns, j, alpha)
-            c[j] = (value - columns.means[j] * alpha_total) / columns.scales[j]
+            c[j] = (dot_compressed(columns, j, alpha) - columns.means[j] * alpha_total) / columns.scales[j]
     if in_place > 0:
         correlate_in_place(columns, features[:count], alpha, c, progress)
+
+
+@inlined
+def correlate_dense(columns: Columns, features: IndexArray, count: int, alpha: FloatArray, c: FloatArray) -> None:
+    """The same where all columns are rows of an array, four at a time."""
+    whole = count - count % 4
+    for i in range(0, whole, 4):
+        j0, j1, j2, j3 = features[i], features[i + 1], features[i + 2], features[i + 3]
+        rows = columns.dense
+        c[j0], c[j1], c[j2], c[j3] = dot_four(alpha, rows[j0], rows[j1], rows[j2], rows[j3])
+    for i in range(whole, count):
+        c[features[i]] = dot(alpha, columns.dense[features[i]])
 
 
 @inlined
@@ -350,12 +397,12 @@ def scatter(columns: Columns, j: int, column: FloatArray) -> None:
 
 
 @compiled
-def make_decided_dense(columns: Columns, status: StatusArray) -> bool:
-    """Give every feature decided in its dense slot; False if there are not enough of them."""
+def make_decided_dense(columns: Columns, status: StatusArray, features: IndexArray) -> bool:
+    """Give every one of these features that is decided in its dense slot; False if there are not enough of them."""
     if columns.in_use[0] >= columns.slot.size:
         return True
     found = True
-    for j in range(status.size):
+    for j in features:
         if status[j] == IN and not make_dense(columns, j, 0):
             found = False
     return found

@@ -24,19 +24,21 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen.arrays import FloatArray, IndexArray
+from safescreen.design.columns import Columns
 from safescreen.kernels.columns import (
     add_any_column,
     add_column,
     dot_any_column,
-    dot_column,
+    dot_dense,
     largest_entry,
+    weigh_column,
     weighted_products,
 )
 from safescreen.kernels.compiling import compiled, inlined
-from safescreen.kernels.losses import DualPoint, Point, near_dual_point, unbalanced_point
+from safescreen.kernels.losses import DualPoint, Point, dual_point, unbalanced_point
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace
-from safescreen.kernels.quadratic import INTERCEPT, RIDGE, load_hessian
+from safescreen.kernels.quadratic import INTERCEPT, RIDGE, Quadratic
 from safescreen.kernels.subproblem import Subproblem
 from safescreen.kernels.vectors import absolute_total, copy_into, dot, factorise_column, solve_factorised
 from safescreen.kernels.vectors import total as sum_of
@@ -46,7 +48,7 @@ from safescreen.tuning import COMPLETED_FEATURES
 LARGEST_REACH = 0.9
 """How far a dual point is moved, as a part of what would take it out of its domain."""
 
-INTERCEPT_AS_IT_IS = 1.0
+INTERCEPT_AS_IT_IS = np.inf
 """No point is farther from balance than by all of it."""
 
 LARGEST_IMBALANCE = 1e-6
@@ -128,7 +130,7 @@ def prepare_completions(
         quadratic.feature[a] = features[a]
         add_column(columns, features[a], node.x[features[a]], node.u)
     dual = unbalanced_point(subproblem, node.u, point)
-    load_hessian(columns, quadratic, progress, point.curvature)
+    weigh_products(columns, quadratic, working, point.curvature)
     for a in range(working):
         for other in range(a + 1):
             quadratic.factor[a, other] = quadratic.hessian[a, other]
@@ -153,7 +155,7 @@ def prepare_completions(
             completions.reach[a] = 1.0
         else:
             j = quadratic.feature[a]
-            completions.correlation[a] = dot_column(columns, j, point.alpha)
+            completions.correlation[a] = dot_dense(columns, j, point.alpha)
             completions.error[a] = columns.error[j]
             completions.reach[a] = reach_of(subproblem, completions, workspace.trial, j)
     mass, slope = absolute_total(point.alpha), sum_of(point.alpha)
@@ -172,6 +174,27 @@ def prepare_completions(
         working=working,
         shift=dual.shift,
     )
+
+
+@inlined
+def weigh_products(columns: Columns, quadratic: Quadratic, working: int, curvature: FloatArray) -> None:
+    """Fill the rows of ``quadratic.scaled`` with ``C b`` and the Hessian with ``BᵀC B``, all entries of it summed up.
+
+    The Hessian of a relaxation, which proves nothing, may come from sums that lose digits.
+    """
+    for a in range(working):
+        row = quadratic.scaled[a]
+        if quadratic.kind[a] == INTERCEPT:
+            copy_into(row, curvature)
+        else:
+            weigh_column(columns, quadratic.feature[a], curvature, row)
+        for other in range(a + 1):
+            if quadratic.kind[a] == INTERCEPT:
+                value = sum_of(quadratic.scaled[other])
+            else:
+                value = dot_dense(columns, quadratic.feature[a], quadratic.scaled[other])
+            quadratic.hessian[a, other] = value
+            quadratic.hessian[other, a] = value
 
 
 @inlined
@@ -327,11 +350,11 @@ def bound_stepped(
     for a in range(base.size):
         add_column(columns, quadratic.feature[a], -t * completions.step[a], u)
     add_any_column(columns, j, t, u, workspace.trial)
-    dual = near_dual_point(subproblem, u, completions.point, INTERCEPT_AS_IT_IS)
+    dual = dual_point(subproblem, u, 0.0, completions.point, INTERCEPT_AS_IT_IS)
     widened = abs(dot_any_column(columns, j, alpha, workspace.trial)) + dual.error_scale * columns.error[j]
     lost = widened * widened
     for a in range(base.size):
-        widened = abs(dot_column(columns, quadratic.feature[a], alpha)) + dual.error_scale * completions.error[a]
+        widened = abs(dot_dense(columns, quadratic.feature[a], alpha)) + dual.error_scale * completions.error[a]
         lost += widened * widened
     lost *= 0.25 * subproblem.gamma * (1.0 + 16.0 * UNIT)
     price = subproblem.mu * (base.size + 1.0)

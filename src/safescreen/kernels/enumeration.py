@@ -46,6 +46,7 @@ def run_listing(exploration: Exploration, workspace: Workspace, orders: Orders) 
             continue
         outcome = list_models(subproblem, node, exploration.refit_node, workspace, listing, now.cursor.cutoff)
         log_own_point(node, listing, exploration.log, now.cursor)
+        node.progress[0].modelled = False
         if outcome == SETTLED:
             close_listed(node, listing, now)
             continue

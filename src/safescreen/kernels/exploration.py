@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray, Record, RecordArray, StatusArray
+from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray, Record, RecordArray
 from safescreen.kernels.columns import (
     add_column,
     add_columns,
@@ -39,7 +39,7 @@ from safescreen.kernels.last_place import (
     take_survivor,
 )
 from safescreen.kernels.listing import Listing
-from safescreen.kernels.node import Node, make_node
+from safescreen.kernels.node import Node, listed, make_node
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, Start, Target, Workspace, relax
 from safescreen.kernels.open_nodes import OpenNodes, load, pop, release, save
 from safescreen.kernels.outward import layer_of, strongest_of_model
@@ -116,6 +116,7 @@ class RootBounds(NamedTuple):
     if_in: FloatArray  # (features,)
     if_out: FloatArray  # (features,)
     hopeless: IndexArray  # features with which nothing can be proved, because of rounding
+    chosen: IndexArray  # features about which `if_out` proves anything
     used: BoolArray  # (features,): whether one of these two has decided the feature in some node
 
 
@@ -187,7 +188,7 @@ def make_exploration(
         models=make_models(features),
         listing=listing,
         last_place=make_last_place(features, samples),
-        root=RootBounds(*bounds, np.zeros(features, np.bool_)),
+        root=RootBounds(*bounds, np.flatnonzero(bounds[1] > -np.inf), np.zeros(features, np.bool_)),
         shared=shared,
         tally=tally,
         cursor=_alone_in_its_cache_lines(CURSOR),
@@ -207,6 +208,7 @@ def run(
     """
     subproblem, node, refit_node = exploration.subproblem, exploration.node, exploration.refit_node
     if request == RELAX:
+        node.progress[0].modelled = False
         relax(subproblem, node, workspace, start, target)
         return PAUSED
     now = Now(exploration.cursor[0], exploration.tally[0], exploration.shared[0])
@@ -222,6 +224,7 @@ def run(
             if settle(node, exploration.models, exploration.log, now, orders):
                 continue
             if suggests_model(subproblem, node, refit_node, exploration.models, now):
+                node.progress[0].modelled = False
                 relax(subproblem, refit_node, workspace, refit_start(subproblem, node), refit_target())
                 if take_refit(refit_node, exploration.models, now, orders):
                     continue
@@ -281,6 +284,7 @@ def sweep(exploration: Exploration, workspace: Workspace, orders: Orders) -> int
         refit_node, exploration.models, log, exploration.open_nodes, orders.goal, cursor, tally, exploration.shared[0]
     )
     if begin_sweep(subproblem, node, refit_node, workspace, last):
+        node.progress[0].modelled = False
         relax(subproblem, refit_node, workspace, fit_start(subproblem, last), fit_target(np.inf))
         rule_out(subproblem, node, workspace, last, search)
         while next_survivor(subproblem, last, search):
@@ -327,7 +331,9 @@ def next_node(exploration: Exploration, gram: Gram, orders: Orders) -> int:
                 return outcome
         if is_time_up(cursor, orders) or lacks_room(nodes, log):
             return put_back(nodes, node, log, cursor)
-        if not make_decided_dense(exploration.subproblem.columns, node.status):  # opened again, it will find room
+        if not make_decided_dense(
+            exploration.subproblem.columns, node.status, listed(node)
+        ):  # opened again, it will find room
             save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
             cursor.at_hand = False
             continue
@@ -360,7 +366,7 @@ def open_next(exploration: Exploration, gram: Gram, orders: Orders) -> int:
     if orders.screen_nodes and not screen_by_root(node, exploration.root, exploration.tally[0], cursor.cutoff):
         close_unexplored(node, exploration.log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
         return CLOSED
-    if not make_decided_dense(exploration.subproblem.columns, node.status):
+    if not make_decided_dense(exploration.subproblem.columns, node.status, listed(node)):
         if recycled:  # more features are in than memory has room for
             close_unexplored(node, exploration.log, cursor, exploration.tally[0], cursor.bound)
         else:
@@ -368,7 +374,8 @@ def open_next(exploration: Exploration, gram: Gram, orders: Orders) -> int:
             save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
         return CLOSED
     add_columns(exploration.subproblem.columns, node.x, node.progress[0].intercept, node.u)
-    cursor.spent += node.status.size * 4 + node.u.size * nodes.length[slot]
+    cursor.spent += node.status.size + 4 * node.progress[0].listed + node.u.size * nodes.length[slot]
+    node.progress[0].modelled = False
     cursor.at_hand = True
     return OPENED
 
@@ -397,21 +404,21 @@ def recycle_slots(subproblem: Subproblem, node: Node, gram: Gram) -> bool:
 @compiled
 def screen_by_root(node: Node, root: RootBounds, tally: Record, limit: float) -> bool:
     """Apply what the root's dual point proves against the current cutoff; False if the node contradicts it."""
-    for j in range(node.status.size):
-        if root.if_in[j] > limit:
-            choice, raised = OUT, root.if_in[j]
-        elif root.if_out[j] > limit:
-            choice, raised = IN, root.if_out[j]
-        else:
-            continue
-        if node.status[j] != choice:
-            tally.closed_bound = min(tally.closed_bound, raised)
+    for j in root.chosen:
+        if root.if_out[j] > limit and node.status[j] != IN:
+            tally.closed_bound = min(tally.closed_bound, root.if_out[j])
             root.used[j] = True
-            if node.status[j] != FREE:
+            if node.status[j] == OUT:
                 return False
-            node.status[j] = choice
-            if choice == OUT:
-                node.x[j] = 0.0
+            node.status[j] = IN
+    for j in listed(node):
+        if root.if_in[j] > limit and node.status[j] != OUT:
+            tally.closed_bound = min(tally.closed_bound, root.if_in[j])
+            root.used[j] = True
+            if node.status[j] == IN:
+                return False
+            node.status[j] = OUT
+            node.x[j] = 0.0
     return True
 
 
@@ -458,13 +465,13 @@ def fits_budget(subproblem: Subproblem, node: Node, cursor: Record) -> bool:
     Then nothing in the node is below the cutoff.
     """
     decided, free = 0, 0
-    for j in range(node.status.size):
+    for j in listed(node):
         if node.status[j] == IN:
             decided += 1
         elif node.status[j] == FREE:
             free += 1
     if decided == subproblem.k:
-        for j in range(node.status.size):
+        for j in listed(node):
             if node.status[j] == FREE:
                 decide(subproblem, node, j, OUT)
         free = 0
@@ -493,12 +500,12 @@ def settle(node: Node, models: Models, log: ProofLog, now: Now, orders: Orders) 
     """Count and log the node just relaxed, and close it if nothing is left to do; whether it is closed."""
     progress, cursor, tally = node.progress[0], now.cursor, now.tally
     cursor.cannot_be_swept = False
-    cursor.spent += 2 * progress.work + 64 * node.status.size
+    cursor.spent += 2 * progress.work + 64 * progress.listed
     tally.nodes += 1
     tally.exact_nodes += 1 if progress.strategy >= NEWTON else 0
     if cursor.places == 1:
         tally.last_relaxed += 1
-        tally.last_relaxing += 2 * progress.work + 64 * node.status.size
+        tally.last_relaxing += 2 * progress.work + 64 * progress.listed
     cursor.proves_more = progress.bound >= cursor.bound  # else the parent's bound holds, and this point adds nothing
     cursor.bound = max(cursor.bound, progress.bound)
     listing = orders.goal.kind != BEST_MODEL  # then the point says which supports are left
@@ -534,7 +541,7 @@ def choose(node: Node) -> tuple[int, int]:
     best, most = -1, 0.0
     fallback, strongest = -1, -1.0
     fractional = 0
-    for j in range(node.status.size):
+    for j in listed(node):
         if node.status[j] != FREE:
             continue
         t = abs(node.x[j])
@@ -559,7 +566,7 @@ def suggests_model(subproblem: Subproblem, node: Node, refit_node: Node, models:
     if fractional > ROUNDING_FRACTIONAL and now.tally.refits * ROUNDING_PERIOD >= now.tally.nodes + 64:
         return False
     round_up(node, refit_node, subproblem.k)
-    if not is_new(refit_node.status, models.tried):
+    if not is_new(refit_node, models.tried):
         return False
     add_columns(subproblem.columns, refit_node.x, node.progress[0].intercept, refit_node.u)
     return True
@@ -599,7 +606,7 @@ def round_up(node: Node, refit_node: Node, k: int) -> None:
     """Mark in the refit node the model that the relaxation suggests: what is in, and the largest free coefficients."""
     half = 0.5 * node.progress[0].level
     decided, free = 0, 0
-    for j in range(node.status.size):
+    for j in listed(node):
         if node.status[j] == IN:
             decided += 1
         elif node.status[j] == FREE and abs(node.x[j]) > half:
@@ -611,23 +618,30 @@ def round_up(node: Node, refit_node: Node, k: int) -> None:
         smallest, _ = kth_and_next_largest(node.scratch, free, kappa)
         if kappa <= 0:
             smallest = np.inf
-    taken = decided
-    for j in range(node.status.size):
+    for j in listed(refit_node):
+        refit_node.status[j] = OUT
+        refit_node.x[j] = 0.0
+    taken, count = decided, 0
+    for j in listed(node):
         chosen = node.status[j] == IN
         if node.status[j] == FREE and abs(node.x[j]) > half and abs(node.x[j]) >= smallest:
             if taken < k:
                 chosen = True
                 taken += 1
-        refit_node.status[j] = IN if chosen else OUT
-        refit_node.x[j] = node.x[j] if chosen else 0.0
+        if chosen:
+            refit_node.status[j] = IN
+            refit_node.x[j] = node.x[j]
+            refit_node.listed[count] = j
+            count += 1
+    refit_node.progress[0].listed = count
 
 
 @inlined
-def is_new(status: StatusArray, tried: npt.NDArray[np.uint64]) -> bool:
+def is_new(node: Node, tried: npt.NDArray[np.uint64]) -> bool:
     """Whether a support is not among those tried lately, by a hash (FNV-1a, which overflows by design); notes it."""
     code = np.uint64(14695981039346656037)
-    for j in range(status.size):
-        if status[j] == IN:
+    for j in listed(node):
+        if node.status[j] == IN:
             code = (code ^ np.uint64(j + 1)) * np.uint64(1099511628211)
     place = int(code >> np.uint64(32)) % tried.size
     if tried[place] == code:
@@ -641,7 +655,7 @@ def screen_node(subproblem: Subproblem, node: Node, log: ProofLog, now: Now) -> 
     """Fix every free feature whose other branch is proved to hold nothing below the cutoff."""
     progress, tally = node.progress[0], now.tally
     bound = NodeBound(progress.bound, progress.kth_gain, progress.next_gain)
-    for j in range(node.status.size):
+    for j in listed(node):
         if node.status[j] != FREE:
             continue
         choice, raised = flipped(bound, node.best_q[j] - subproblem.mu)

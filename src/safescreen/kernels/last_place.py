@@ -22,6 +22,7 @@ from safescreen.kernels.completions import (
 )
 from safescreen.kernels.goals import Goal, Models, cutoff, take_model
 from safescreen.kernels.losses import LOGISTIC
+from safescreen.kernels.node import listed
 from safescreen.kernels.node_relaxation import NEWTON, Start, Target
 from safescreen.kernels.open_nodes import save
 from safescreen.kernels.proof_log import ProofLog, has_room_for, log_model, mark_swept, take_back
@@ -109,7 +110,7 @@ def begin_sweep(subproblem: Subproblem, node: Node, refit_node: Node, workspace:
     state.decided, state.free, state.outcome = size, free, NOT_SWEPT
     if size != subproblem.k - 1 or not can_be_swept(subproblem, workspace.quadratic, size, free):
         return False
-    if not make_decided_dense(subproblem.columns, node.status):
+    if not make_decided_dense(subproblem.columns, node.status, listed(node)):
         return False
     last.x[size] = node.progress[0].intercept
     load_model(subproblem, refit_node, last, size, -1, 0.0)
@@ -215,7 +216,7 @@ def end_sweep(node: Node, last: LastPlace, search: Search) -> int:
 def list_places(node: Node, last: LastPlace) -> tuple[int, int]:
     """List what is in, with its coefficients, and what is free; returns how many of each there are."""
     decided, free = 0, 0
-    for j in range(node.status.size):
+    for j in listed(node):
         if node.status[j] == IN:
             last.decided[decided] = j
             last.x[decided] = node.x[j]
@@ -236,17 +237,21 @@ def can_be_swept(subproblem: Subproblem, quadratic: Quadratic, size: int, free: 
 @compiled
 def load_model(subproblem: Subproblem, refit_node: Node, last: LastPlace, size: int, added: int, x: float) -> None:
     """Make what is in a model to be fitted, with one more feature if there is one, and with values to start from."""
-    for j in range(refit_node.status.size):
+    for j in listed(refit_node):
         refit_node.status[j] = OUT
         refit_node.x[j] = 0.0
     for i in range(refit_node.u.size):
         refit_node.u[i] = last.x[size]
+    count = 0
     for a in range(size + 1):
         j = last.decided[a] if a < size else added
         if j >= 0:
             refit_node.status[j] = IN
             refit_node.x[j] = last.x[a] if a < size else x
+            refit_node.listed[count] = j
+            count += 1
             add_column(subproblem.columns, j, refit_node.x[j], refit_node.u)
+    refit_node.progress[0].listed = count
 
 
 @inlined

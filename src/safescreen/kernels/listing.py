@@ -17,7 +17,7 @@ from safescreen.kernels.columns import correlate, make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined, record_type
 from safescreen.kernels.dual_bound import dual_bound
 from safescreen.kernels.goals import MINIMAL_MODELS
-from safescreen.kernels.losses import dual_point
+from safescreen.kernels.losses import INTERCEPT_AT_BEST, dual_point
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace, keep_best
 from safescreen.kernels.quadratic import Quadratic
@@ -146,7 +146,7 @@ def use_own_point(
         listing.start[a] = node.x[listing.decided[a]]
     intercept = fit_decided(subproblem, refit_node, workspace, listing, batch.decided, intercept)
     copy_into(workspace.trial, refit_node.u)
-    dual = dual_point(subproblem, workspace.trial, workspace.point)
+    dual = dual_point(subproblem, workspace.trial, intercept, workspace.point, INTERCEPT_AT_BEST)
     count = 0
     for j in range(node.status.size):
         if node.status[j] != OUT:

@@ -19,10 +19,10 @@ from safescreen.rounding import UNIT
 
 LOGISTIC = 0
 
-INTERCEPT_NEARNESS = 1e-3
-"""How far from balance, relatively, the dual point of an intercept may be before it is scaled."""
+INTERCEPT_NEARNESS = 1e-4
+"""What a balanced dual point may lose where steps move the intercept anyway, as a part of the loss."""
 
-INTERCEPT_AT_BEST = 1e-13
+INTERCEPT_AT_BEST = 0.0
 """The same where the intercept must be at its best value, as far as numbers tell."""
 
 
@@ -44,6 +44,7 @@ class DualPoint(NamedTuple):
     entropy: float  # rounded down
     error_scale: float  # rounding moves a correlation by at most this times the column's error
     shift: float  # of the intercept, already added to the predictor
+    slope: float  # of the loss along the intercept, with the other sign
 
 
 @inlined
@@ -54,11 +55,11 @@ def terms(code: int, u: FloatArray, y: FloatArray, w: FloatArray, point: Point) 
 
 
 @inlined
-def balance(code: int, y: FloatArray, w: FloatArray, u: FloatArray, point: Point, slack: float) -> tuple[float, float]:
-    """Move the dual point into the domain that an intercept demands, ``Σ α = 0``; returns entropy and error bound."""
+def balance(code: int, y: FloatArray, point: Point) -> float:
+    """Move the dual point into the domain that an intercept demands, ``Σ α = 0``; returns its entropy, from below."""
     if code == LOGISTIC:
-        return balance_logistic(y, w, u, point, slack)
-    return -np.inf, slack
+        return balance_logistic(y, point)
+    return -np.inf
 
 
 @inlined
@@ -74,68 +75,45 @@ def loss_without_model(code: int) -> float:
 
 
 @compiled
-def dual_point(subproblem: Subproblem, u: FloatArray, point: Point) -> DualPoint:
-    """Evaluate loss and dual point at the linear predictor ``u``, with the intercept first moved to its best value."""
-    shift = _settle_intercept(subproblem, u, point)
+def dual_point(subproblem: Subproblem, u: FloatArray, b: float, point: Point, nearness: float) -> DualPoint:
+    """Evaluate loss and dual point at the linear predictor ``u``, its intercept ``b`` first moved near its best value.
+
+    Where Newton's method moves the intercept along with everything else, there is no need to find its best value in
+    every step: the dual point is balanced all the same. That costs the bound about ``|b Σ α|``, and the loss is above
+    its best by half of ``(Σ α)² / Σ curvature``; near is where both are no more than this part of the loss.
+    """
+    shift, slope = settle_intercept(subproblem, u, b, point, nearness)
     m = u.size
     loss = total(point.loss)
     entropy = loss + total(point.cross)
-    slack = (m + 24.0) * UNIT * (loss + absolute_total(point.cross))
+    magnitude = loss + absolute_total(point.cross)
+    slack = (m + 24.0) * UNIT * magnitude
     growth = 1.0
     if subproblem.intercept:
-        entropy, slack = balance(subproblem.loss, subproblem.y, subproblem.w, u, point, slack)
+        entropy = balance(subproblem.loss, subproblem.y, point)
+        slack += (8.0 * m + 64.0) * UNIT * magnitude
         growth = 4.0
     norm = np.sqrt(dot(point.alpha, point.alpha)) * (1.0 + 1e-9)
-    return DualPoint(loss, entropy - slack, growth * norm, shift)
+    return DualPoint(loss, entropy - slack, growth * norm, shift, slope)
 
 
 @inlined
 def unbalanced_point(subproblem: Subproblem, u: FloatArray, point: Point) -> DualPoint:
     """The same with the dual point left as it is, out of balance by as little as the intercept can be settled."""
-    shift = _settle_intercept(subproblem, u, point)
+    shift, slope = settle_intercept(subproblem, u, 0.0, point, INTERCEPT_AT_BEST)
     loss, cross = total(point.loss), total(point.cross)
     slack = (u.size + 24.0) * UNIT * (loss + absolute_total(point.cross))
     norm = np.sqrt(dot(point.alpha, point.alpha)) * (1.0 + 1e-9)
-    return DualPoint(loss, loss + cross - slack, norm, shift)
+    return DualPoint(loss, loss + cross - slack, norm, shift, slope)
 
 
-@inlined
-def _settle_intercept(subproblem: Subproblem, u: FloatArray, point: Point) -> float:
-    """Fill the terms at ``u``; with an intercept, at the best shift of ``u`` (Newton steps on one number)."""
-    shift = 0.0
-    for attempt in range(60):
-        terms(subproblem.loss, u, subproblem.y, subproblem.w, point)
-        if not subproblem.intercept:
-            break
-        gradient = total(point.alpha)
-        curvature = total(point.curvature)
-        size = absolute_total(point.alpha)
-        if abs(gradient) <= INTERCEPT_AT_BEST * size or curvature <= 0.0 or attempt == 59:
-            break
-        move = min(max(gradient / curvature, -2.0), 2.0)
-        shift += move
-        for i in range(u.size):
-            u[i] += move
-    return shift
+@compiled
+def settle_intercept(
+    subproblem: Subproblem, u: FloatArray, b: float, point: Point, nearness: float
+) -> tuple[float, float]:
+    """Fill the terms at ``u``; with an intercept, near the best shift of ``u`` (Newton steps on one number).
 
-
-class NearPoint(NamedTuple):
-    """What a linear predictor amounts to, its intercept not quite at its best."""
-
-    loss: float
-    entropy: float  # rounded down
-    error_scale: float  # see `DualPoint`
-    shift: float
-    slope: float  # of the loss along the intercept, with the other sign
-
-
-@inlined
-def near_dual_point(subproblem: Subproblem, u: FloatArray, point: Point, nearness: float) -> NearPoint:
-    """Evaluate loss and dual point at the linear predictor, with the intercept moved near its best value only.
-
-    Where Newton's method moves the intercept along with everything else, there is no need to find its best value in
-    every step. The dual point is balanced all the same: ``H(f p) >= f H(p)`` for the class that is scaled down by
-    ``f``, as ``H`` is concave and vanishes at 0. The error bounds are those of :func:`balance_logistic`.
+    Returns the shift and the slope that is left.
     """
     shift, slope = 0.0, 0.0
     for attempt in range(60):
@@ -144,40 +122,15 @@ def near_dual_point(subproblem: Subproblem, u: FloatArray, point: Point, nearnes
             break
         slope = total(point.alpha)
         curvature = total(point.curvature)
-        if abs(slope) <= nearness * absolute_total(point.alpha) or curvature <= 0.0 or attempt == 59:
+        if curvature <= 0.0 or attempt == 59 or abs(slope) <= 1e-13 * absolute_total(point.alpha):
+            break
+        if abs(slope) * (abs(b + shift) + abs(slope) / curvature) <= nearness * total(point.loss):
             break
         move = min(max(slope / curvature, -2.0), 2.0)
         shift += move
         for i in range(u.size):
             u[i] += move
-    m = u.size
-    loss = total(point.loss)
-    magnitude = loss + absolute_total(point.cross)
-    slack = (m + 24.0) * UNIT * magnitude
-    entropy, growth = loss + total(point.cross), 1.0
-    if subproblem.intercept:
-        entropy = balance_below(subproblem.y, point)
-        slack += (8.0 * m + 64.0) * UNIT * magnitude
-        growth = 4.0
-    norm = np.sqrt(dot(point.alpha, point.alpha)) * (1.0 + 1e-9)
-    return NearPoint(loss, entropy - slack, growth * norm, shift, slope)
-
-
-@reordered
-def balance_below(y: FloatArray, point: Point) -> float:
-    """Scale one class down until ``Σ α = 0``; returns a lower bound on the entropy then, rounding apart."""
-    positive, negative, entropy_positive, entropy_negative = 0.0, 0.0, 0.0, 0.0
-    for i in range(y.size):
-        alpha, entropy = point.alpha[i], point.loss[i] + point.cross[i]
-        positive += alpha if y[i] > 0.0 else 0.0
-        negative -= 0.0 if y[i] > 0.0 else alpha
-        entropy_positive += entropy if y[i] > 0.0 else 0.0
-        entropy_negative += 0.0 if y[i] > 0.0 else entropy
-    up = negative / positive if positive > negative else 1.0
-    down = positive / negative if negative > positive else 1.0
-    for i in range(y.size):
-        point.alpha[i] *= up if y[i] > 0.0 else down
-    return up * entropy_positive + down * entropy_negative
+    return shift, slope
 
 
 _LOG2E = 1.4426950408889634
@@ -248,43 +201,31 @@ def logistic_terms(u: FloatArray, y: FloatArray, w: FloatArray, point: Point) ->
         point.cross[i] = w[i] * (q * a)
 
 
-@compiled
-def balance_logistic(y: FloatArray, w: FloatArray, u: FloatArray, point: Point, slack: float) -> tuple[float, float]:
-    """Scale one class down until ``Σ α = 0``, as the dual of an intercept demands; returns entropy and error bound.
+@reordered
+def balance_logistic(y: FloatArray, point: Point) -> float:
+    """Scale one class down until ``Σ α = 0``; returns a lower bound on the entropy then, rounding apart.
 
-    Scaling down keeps ``p`` in [0, 1], so the bound stays valid. The floats sum to zero only up to rounding. The
-    exact point that does sum to zero differs by a relative 3 m u at most, which the enlarged error bounds cover.
+    Scaling down keeps ``p`` in [0, 1]. Between ``f p`` and ``p`` the second derivative of ``H`` is no less than
+    ``-1 / (f p (1 - p))``, and ``H`` is concave and vanishes at 0, so that with ``H'(p) = a`` both
+
+        H(f p) >= H(p) - (1 - f) p a - (1 - f)² p / (2 f (1 - p))    and    H(f p) >= f H(p)
+
+    hold: the first is sharp near balance, the second anywhere. The floats sum to zero only up to rounding. The exact
+    point that does sum to zero differs by a relative ``3 m`` units at most, which the enlarged error bounds of
+    :func:`dual_point` cover. A first bound that is the larger one subtracts no more than ``loss + |cross|``, to which
+    its few roundings are relative.
     """
-    m = u.size
-    positive, negative = 0.0, 0.0
-    for i in range(m):
-        if y[i] > 0.0:
-            positive += point.alpha[i]
-        else:
-            negative -= point.alpha[i]
-    if positive == negative:
-        factor, side = 1.0, 1.0
-    elif positive > negative:
-        factor, side = negative / positive, 1.0
-    else:
-        factor, side = positive / negative, -1.0
-    log_factor = np.log(factor) if factor > 0.0 else 0.0
-    entropy, magnitude = 0.0, 0.0
-    for i in range(m):
-        a = y[i] * u[i]
-        whole = point.loss[i] + point.cross[i]
-        size = point.loss[i] + abs(point.cross[i])
-        if y[i] == side and factor < 1.0:
-            point.alpha[i] *= factor
-            q = point.p[i] * factor
-            if q > 0.0:
-                rest = 1.0 - q
-                log_q = log_factor - max(a, 0.0) - np.log1p(np.exp(-abs(a)))
-                log_rest = np.log1p(-q) if q < 0.5 else np.log(max(rest, 1e-300))
-                whole = -w[i] * (q * log_q + rest * log_rest)
-                size = w[i] * (q * (abs(log_q) + 8.0) + 4.0)
-            else:
-                whole, size = 0.0, w[i]
-        entropy += whole
-        magnitude += size
-    return entropy, (8.0 * m + 64.0) * UNIT * magnitude + slack
+    alpha, positive, negative = point.alpha, 0.0, 0.0
+    for i in range(y.size):
+        positive += alpha[i] if y[i] > 0.0 else 0.0
+        negative -= 0.0 if y[i] > 0.0 else alpha[i]
+    up = negative / positive if positive > negative else 1.0
+    down = positive / negative if negative > positive else 1.0
+    entropy = 0.0
+    for i in range(y.size):
+        kept = up if y[i] > 0.0 else down
+        gone, whole = 1.0 - kept, point.loss[i] + point.cross[i]
+        bend = gone * gone * alpha[i] * alpha[i] / (kept * point.curvature[i] + 1e-300)
+        entropy += max(whole - gone * point.cross[i] - 0.5 * bend, kept * whole)
+        alpha[i] *= kept
+    return entropy

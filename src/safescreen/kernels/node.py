@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray, RecordArray, StatusArray
-from safescreen.kernels.compiling import record_type
+from safescreen.kernels.compiling import inlined, record_type
 
 PROGRESS = record_type(
     [
@@ -17,8 +17,12 @@ PROGRESS = record_type(
         ("gap", "f8"),  # the gap a round ago
         ("level", "f8"),  # τ
         ("intercept", "f8"),
+        ("slope", "f8"),  # of the loss along it, with the other sign
+        ("left", "f8"),  # the gap when the latest relaxation ended, or the one that would have been enough
         ("length", "f8"),  # of the step that is tried
         ("sharpness", "f8"),  # how exactly the quadratic model is minimised, relative to the gap
+        ("listed", "i8"),  # features that may not be out: so many in `listed`
+        ("decided", "i8"),  # features that are in
         ("kappa", "i8"),  # places left for free features
         ("hot", "i8"),  # features looked at in every round
         ("cold", "i8"),  # and those looked at when a bound is completed
@@ -28,6 +32,8 @@ PROGRESS = record_type(
         ("idle_limit", "i8"),
         ("work", "i8"),  # multiplications so far, roughly
         ("refit", "?"),  # nothing is free: this is a ridge regression
+        ("modelled", "?"),  # the workspace has the quadratic model that led to the iterate
+        ("settled", "?"),  # the intercept must be at its best, as steps near it have failed
         ("stalled", "?"),
         ("restarted", "?"),
         ("halted", "?"),  # set from outside: return at the next opportunity
@@ -49,6 +55,7 @@ class Node(NamedTuple):
     best_x: FloatArray  # the iterate behind `best_alpha`
     best_b: FloatArray  # [and its intercept]
     hot: BoolArray  # (features,): looked at in every round, not only when a bound is completed
+    listed: IndexArray  # (features,): all that are not out, in order, and some that are
     features: IndexArray
     cold: IndexArray
     scratch: FloatArray
@@ -59,6 +66,8 @@ def make_node(features: int, samples: int, hot: AnyArray) -> Node:
     """A node in which nothing is decided; ``hot`` are the features to look at in every round."""
     x, c, q, best_q, best_x, scratch = np.zeros((6, features))
     u, best_alpha = np.zeros((2, samples))
+    progress = np.zeros(1, PROGRESS)
+    progress["listed"] = features
     return Node(
         status=np.zeros(features, np.int8),
         x=x,
@@ -70,8 +79,15 @@ def make_node(features: int, samples: int, hot: AnyArray) -> Node:
         best_x=best_x,
         best_b=np.zeros(1),
         hot=hot.astype(np.bool_),
+        listed=np.arange(features),
         features=np.empty(features, np.int64),
         cold=np.empty(features, np.int64),
         scratch=scratch,
-        progress=np.zeros(1, PROGRESS),
+        progress=progress,
     )
+
+
+@inlined
+def listed(node: Node) -> IndexArray:
+    """The features that are not out, in order, and some that are."""
+    return node.listed[: node.progress[0].listed]

@@ -11,11 +11,18 @@ import numpy as np
 
 from safescreen.arrays import FloatArray, Record
 from safescreen.design.columns import Columns
-from safescreen.kernels.columns import add_column, correlate, make_dense, reserved_slots
+from safescreen.kernels.columns import add_column, add_four_columns, correlate, make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.dual_bound import NodeBound, dual_bound
-from safescreen.kernels.losses import DualPoint, Point, dual_point, largest_curvature, loss_without_model
-from safescreen.kernels.node import Node
+from safescreen.kernels.losses import (
+    INTERCEPT_AT_BEST,
+    DualPoint,
+    Point,
+    dual_point,
+    largest_curvature,
+    loss_without_model,
+)
+from safescreen.kernels.node import Node, listed
 from safescreen.kernels.quadratic import (
     INTERCEPT,
     RIDGE,
@@ -31,13 +38,15 @@ from safescreen.kernels.quadratic import (
     water_level,
 )
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
-from safescreen.kernels.vectors import clear, copy_into, total
+from safescreen.kernels.vectors import add_multiple, clear, copy_into, total
 from safescreen.rounding import UNIT
 from safescreen.tuning import (
     COOLING_SHARE,
+    FIRST_NEARNESS,
     HOT_FEATURES,
     IDLE_ROUNDS,
     MODEL_SHARPNESS,
+    NEARNESS_SHARE,
     RELAXATION_ROUNDS,
     SHORTEST_STEP,
     SLOW_CONTRACTION,
@@ -106,20 +115,30 @@ def make_workspace(features: int, weights: FloatArray, capacity: int) -> Workspa
 def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start, target: Target) -> None:
     """Solve the node's relaxation from the iterate in ``node`` (``u`` included) until it can be decided, or halted."""
     progress, quadratic = node.progress[0], workspace.quadratic
-    begin(subproblem, node, workspace, start)
+    begin(subproblem, node, start)
     penalty = Penalty(subproblem.gamma, subproblem.mu, np.sqrt(subproblem.gamma * subproblem.mu), int(progress.kappa))
+    if progress.modelled and not progress.refit and adapt_model(node, quadratic):
+        follow_model(subproblem, node, workspace, penalty, MODEL_SHARPNESS * progress.left)
+        if progress.halted:
+            return
+    else:
+        progress.modelled = False
+        stand_still(subproblem, node, workspace)
     for attempt in range(RELAXATION_ROUNDS):
         try_step(node.u, workspace.step, progress.length, workspace.trial)
-        dual = dual_point(subproblem, workspace.trial, workspace.point)
+        dual = dual_point(subproblem, workspace.trial, progress.intercept, workspace.point, nearness(progress))
         if leads_nowhere(subproblem.loss, progress, dual):
             restart(subproblem, node, workspace)
             continue
         level = water_level(quadratic, progress.working, penalty)
         primal = dual.loss + penalty_value(quadratic, progress.working, level, penalty)
         if overshoots(progress, primal, dual):
+            if not progress.settled:
+                settle_intercept(progress, quadratic, workspace.step)
+                continue
             shorten_step(progress, quadratic, workspace.step)
             continue
-        accept_step(node, workspace, primal, dual.shift)
+        accept_step(node, workspace, primal, dual)
         evaluate_bound(subproblem, node, workspace.point, dual, target, attempt == RELAXATION_ROUNDS - 1)
         if is_finished(progress, target):
             break
@@ -128,20 +147,19 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
             build_model(subproblem, node, workspace)
             if progress.halted:
                 break
-            tolerance = model_tolerance(progress, target)
-            level = minimise(quadratic, progress, penalty, tolerance, progress.strategy >= NEWTON_EXACT)
+            follow_model(subproblem, node, workspace, penalty, model_tolerance(progress, target))
             if progress.halted:
                 break
-            progress.level = level if level < np.inf else penalty.lowest
-            direction(subproblem.columns, quadratic, progress.working, workspace.step)
-            progress.length = 1.0
+            progress.modelled = True
+    progress.left = max(progress.primal - progress.bound, target.patience * (target.cutoff - progress.bound))
 
 
 @compiled
-def begin(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start) -> None:
-    """Set a relaxation up: its features, its strategy, and the iterate itself as the first trial."""
+def begin(subproblem: Subproblem, node: Node, start: Start) -> None:
+    """Set a relaxation up: its features and its strategy."""
     progress = node.progress[0]
     decided = split(node)
+    progress.decided = decided
     progress.refit = decided == progress.hot + progress.cold
     progress.strategy = max(start.strategy, NEWTON) if progress.refit else start.strategy
     progress.idle_limit = 0 if progress.refit else IDLE_ROUNDS
@@ -157,15 +175,65 @@ def begin(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
     progress.idle = 0
     progress.stalled = False
     progress.restarted = False
+    progress.settled = not subproblem.intercept
     progress.work = 0
-    stand_still(subproblem, node, workspace)
+
+
+@compiled
+def follow_model(subproblem: Subproblem, node: Node, workspace: Workspace, penalty: Penalty, tolerance: float) -> None:
+    """Make the minimiser of the quadratic model the next trial."""
+    progress, quadratic = node.progress[0], workspace.quadratic
+    level = minimise(quadratic, progress, penalty, tolerance, progress.strategy >= NEWTON_EXACT)
+    if not progress.halted:
+        progress.level = level if level < np.inf else penalty.lowest
+        direction(subproblem.columns, quadratic, progress.working, workspace.step)
+        progress.length = 1.0
+
+
+@inlined
+def adapt_model(node: Node, quadratic: Quadratic) -> bool:
+    """Turn the model that led to the parent's iterate into one for its child, which saves a look at that iterate again.
+
+    The gradient is the one at the iterate, features ruled out since then are taken back to zero, as in the predictor,
+    and leave. False if a feature decided in since is not in the model.
+    """
+    progress, hessian, face = node.progress[0], quadratic.hessian, quadratic.face
+    size, kept, decided = progress.working, 0, 0
+    for a in range(size):
+        if quadratic.kind[a] == INTERCEPT:
+            quadratic.x[a] = progress.intercept
+            quadratic.gradient[a] = -progress.slope
+        else:
+            quadratic.gradient[a] = -node.c[quadratic.feature[a]]
+    for a in range(size):
+        if quadratic.kind[a] != INTERCEPT:
+            status = node.status[quadratic.feature[a]]
+            if status == OUT:
+                add_multiple(quadratic.gradient[:size], -quadratic.x[a], hessian[a, :size])
+                continue
+            quadratic.kind[a] = RIDGE if status == IN else FREE
+            decided += 1 if status == IN else 0
+        face[kept] = a
+        kept += 1
+    for i in range(kept):
+        a = face[i]
+        quadratic.kind[i] = quadratic.kind[a]
+        quadratic.feature[i] = quadratic.feature[a]
+        quadratic.x[i] = quadratic.x[a]
+        quadratic.start[i] = quadratic.x[a]
+        quadratic.gradient[i] = quadratic.gradient[a]
+        for other in range(kept):
+            hessian[i, other] = hessian[a, face[other]]
+    progress.working = kept
+    complete: bool = decided == progress.decided
+    return complete
 
 
 @inlined
 def split(node: Node) -> int:
     """List the features not ruled out, hot ones in ``features``, others in ``cold``; returns how many are in."""
     hot, cold, decided = 0, 0, 0
-    for j in range(node.status.size):
+    for j in listed(node):
         if node.status[j] == OUT:
             continue
         if node.status[j] == IN:
@@ -186,7 +254,7 @@ def split(node: Node) -> int:
 def stand_still(subproblem: Subproblem, node: Node, workspace: Workspace) -> None:
     """Make the iterate the next trial: a working set of what is not zero, and no step."""
     progress = node.progress[0]
-    gather(node, workspace.quadratic, np.inf, subproblem.intercept, 0.0)
+    gather(node, workspace.quadratic, np.inf, subproblem.intercept)
     clear(workspace.step)
     progress.length = 1.0
 
@@ -196,6 +264,17 @@ def try_step(u: FloatArray, step: FloatArray, length: float, trial: FloatArray) 
     """The linear predictor after the step, as long as it is now."""
     for i in range(u.size):
         trial[i] = u[i] + length * step[i]
+
+
+@inlined
+def nearness(progress: Record) -> float:
+    """How near its best the intercept must be, see :func:`dual_point`: bounds lose a small part of the gap."""
+    if progress.settled:
+        return INTERCEPT_AT_BEST
+    if not progress.gap < np.inf:
+        return FIRST_NEARNESS
+    share: float = NEARNESS_SHARE * progress.gap / progress.primal
+    return min(share, FIRST_NEARNESS)
 
 
 @inlined
@@ -216,11 +295,13 @@ def restart(subproblem: Subproblem, node: Node, workspace: Workspace) -> None:
     """Begin again with no model; the best bound so far stays."""
     progress = node.progress[0]
     progress.restarted = True
+    progress.modelled = False
     progress.stalled = False
     progress.strategy = min(progress.strategy, NEWTON_EXACT)
     progress.primal = np.inf
     progress.gap = np.inf
     progress.intercept = 0.0
+    progress.slope = 0.0
     progress.idle = 0
     clear(node.x)
     clear(node.u)
@@ -239,9 +320,22 @@ def overshoots(progress: Record, primal: float, dual: DualPoint) -> bool:
 
 
 @inlined
+def settle_intercept(progress: Record, quadratic: Quadratic, step: FloatArray) -> None:
+    """Look at the iterate again, with the intercept at its best: only there the balanced point is the gradient."""
+    progress.settled = True
+    progress.modelled = False
+    progress.length = 0.0
+    clear(step)
+    for a in range(progress.working):
+        quadratic.x[a] = quadratic.start[a]
+        quadratic.move[a] = 0.0
+
+
+@inlined
 def shorten_step(progress: Record, quadratic: Quadratic, step: FloatArray) -> None:
     """Halve the step; one that cannot be made short enough needs a model that never overshoots."""
     escalate(progress)
+    progress.modelled = False
     progress.length = 0.5 * progress.length if progress.length > SHORTEST_STEP else 0.0
     if progress.length == 0.0:
         if progress.strategy == UPPER_CURVATURE:
@@ -261,13 +355,14 @@ def escalate(progress: Record) -> None:
 
 
 @compiled
-def accept_step(node: Node, workspace: Workspace, primal: float, shift: float) -> None:
+def accept_step(node: Node, workspace: Workspace, primal: float, dual: DualPoint) -> None:
     """Move the iterate to the trial, and count rounds that brought nothing."""
     progress, quadratic = node.progress[0], workspace.quadratic
     if progress.length > 0.0:
         progress.strategy = min(progress.strategy, NEWTON_EXACT)
     idled = primal > progress.primal - 4.0 * UNIT * abs(progress.primal)  # false at first, where inf - inf is nan
-    progress.idle = progress.idle + 1 if idled else 0
+    progress.idle = progress.idle + 1 if idled and progress.settled else 0
+    progress.settled = progress.settled or idled
     progress.stalled = progress.stalled or progress.idle > progress.idle_limit
     progress.primal = primal
     copy_into(node.u, workspace.trial)
@@ -276,7 +371,8 @@ def accept_step(node: Node, workspace: Workspace, primal: float, shift: float) -
             progress.intercept = quadratic.x[a]
         else:
             node.x[quadratic.feature[a]] = quadratic.x[a]
-    progress.intercept += shift
+    progress.intercept += dual.shift
+    progress.slope = dual.slope
     size = progress.working
     solving = size * size * (size if progress.strategy >= NEWTON_EXACT else 1)
     progress.work += (progress.hot + size + 64) * node.u.size + 8 * solving
@@ -357,7 +453,8 @@ def keep_best(node: Node, alpha: FloatArray, bound: NodeBound, covered: int) -> 
     for i in range(covered):
         node.best_q[node.features[i]] = node.q[node.features[i]]
     copy_into(node.best_alpha, alpha)
-    copy_into(node.best_x, node.x)
+    for j in listed(node):
+        node.best_x[j] = node.x[j]
     node.best_b[0] = progress.intercept
 
 
@@ -393,7 +490,7 @@ def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> Non
     """The quadratic model of the objective over the working set, with the strategy's Hessian."""
     progress, quadratic, point = node.progress[0], workspace.quadratic, workspace.point
     promising = WORKING_SET_SHARE * 2.0 * progress.level / subproblem.gamma
-    gather(node, quadratic, promising, subproblem.intercept, total(point.alpha))
+    gather(node, quadratic, promising, subproblem.intercept)
     size = progress.working
     if progress.strategy == GRAM:
         load_gram(subproblem.columns, quadratic, workspace.gram, progress, total(point.curvature))
@@ -405,7 +502,7 @@ def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> Non
     else:
         copy_into(workspace.trial, point.curvature)
     load_hessian(subproblem.columns, quadratic, progress, workspace.trial)
-    progress.work += size * size * node.u.size
+    progress.work += size * size * node.u.size // 4
 
 
 @inlined
@@ -417,7 +514,7 @@ def model_tolerance(progress: Record, target: Target) -> float:
 
 
 @compiled
-def gather(node: Node, quadratic: Quadratic, threshold: float, intercept: bool, slope: float) -> None:
+def gather(node: Node, quadratic: Quadratic, threshold: float, intercept: bool) -> None:
     """Build the working set: decided-in features, non-zeros, and those whose correlation is above the threshold."""
     progress = node.progress[0]
     size, capacity = 0, quadratic.x.size - 1
@@ -433,7 +530,7 @@ def gather(node: Node, quadratic: Quadratic, threshold: float, intercept: bool, 
     if intercept:
         quadratic.kind[size] = INTERCEPT
         quadratic.x[size] = progress.intercept
-        quadratic.gradient[size] = -slope
+        quadratic.gradient[size] = -progress.slope
         size += 1
     for a in range(size):
         quadratic.start[a] = quadratic.x[a]
@@ -443,13 +540,21 @@ def gather(node: Node, quadratic: Quadratic, threshold: float, intercept: bool, 
 @inlined
 def direction(columns: Columns, quadratic: Quadratic, size: int, step: FloatArray) -> None:
     """The model's step, in coordinates (``quadratic.move``) and in the predictor (``step``)."""
-    clear(step)
+    moved, shift = 0, 0.0
+    features, moves = quadratic.face, quadratic.rhs_fixed
     for a in range(size):
         move = quadratic.x[a] - quadratic.start[a]
         quadratic.move[a] = move
-        if move != 0.0:
-            if quadratic.kind[a] == INTERCEPT:
-                for i in range(step.size):
-                    step[i] += move
-            else:
-                add_column(columns, quadratic.feature[a], move, step)
+        if quadratic.kind[a] == INTERCEPT:
+            shift = move
+        elif move != 0.0:
+            features[moved] = quadratic.feature[a]
+            moves[moved] = move
+            moved += 1
+    for i in range(step.size):
+        step[i] = shift
+    whole = moved - moved % 4
+    for i in range(0, whole, 4):
+        add_four_columns(columns, features[i : i + 4], moves[i : i + 4], step)
+    for i in range(whole, moved):
+        add_column(columns, features[i], moves[i], step)

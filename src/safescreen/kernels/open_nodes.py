@@ -12,7 +12,7 @@ import numpy.typing as npt
 from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray, StatusArray
 from safescreen.kernels.columns import make_decided_dense, make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined, record_type
-from safescreen.kernels.node import Node
+from safescreen.kernels.node import Node, listed
 from safescreen.kernels.outward import Order, keys_of, layer_of, outward_key
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
 from safescreen.tuning import SMALL_STORE
@@ -27,6 +27,10 @@ COUNTS = record_type(
         ("step", "f8"),  # between two layers, likewise
     ]
 )
+
+
+ALL_OUT = 0b10101010
+"""Two bits for each of four features that are out."""
 
 
 class OpenNodes(NamedTuple):
@@ -297,9 +301,9 @@ def save(nodes: OpenNodes, node: Node, bound: float, parent: int, decision: int)
     nodes.decision[slot] = decision
     nodes.level[slot] = progress.level
     nodes.intercept[slot] = progress.intercept
-    pack(node.status, nodes.bits[slot])
+    pack(node, nodes.bits[slot])
     width, length = nodes.feature.shape[1], 0
-    for j in range(node.x.size):
+    for j in listed(node):
         if node.x[j] != 0.0 and length < width:
             nodes.feature[slot, length] = j
             nodes.value[slot, length] = node.x[j]
@@ -311,16 +315,14 @@ def save(nodes: OpenNodes, node: Node, bound: float, parent: int, decision: int)
 @compiled
 def load(subproblem: Subproblem, nodes: OpenNodes, node: Node, slot: int) -> float:
     """Bring a stored node back and free its slot; returns its bound."""
-    unpack(nodes.bits[slot], node.status)
-    for j in range(node.x.size):
-        node.x[j] = 0.0
-    make_decided_dense(subproblem.columns, node.status)  # these first: without them the node is nothing
+    progress = node.progress[0]
+    unpack(nodes.bits[slot], node)
+    make_decided_dense(subproblem.columns, node.status, listed(node))  # these first: without them the node is nothing
     reserved = reserved_slots(subproblem.columns, subproblem.k)
     for i in range(nodes.length[slot]):
         feature: int = np.int64(nodes.feature[slot, i])  # type: ignore[assignment]  # of the kind all features have
         if node.status[feature] != OUT and make_dense(subproblem.columns, feature, reserved):
             node.x[feature] = nodes.value[slot, i]
-    progress = node.progress[0]
     progress.level = nodes.level[slot]
     progress.intercept = nodes.intercept[slot]
     release(nodes, slot)
@@ -329,18 +331,32 @@ def load(subproblem: Subproblem, nodes: OpenNodes, node: Node, slot: int) -> flo
 
 
 @inlined
-def pack(status: StatusArray, bits: npt.NDArray[np.uint8]) -> None:
-    """Write what is decided about every feature as two bits: 0 free, 1 in, 2 out."""
+def pack(node: Node, bits: npt.NDArray[np.uint8]) -> None:
+    """Write what is decided about every feature as two bits: 0 free, 1 in, 2 out. Few are listed, the others out."""
     for i in range(bits.size):
-        bits[i] = 0
-    for j in range(status.size):
-        if status[j] != FREE:
-            bits[j >> 2] |= np.uint8((1 if status[j] == IN else 2) << (2 * (j & 3)))
+        bits[i] = ALL_OUT
+    for j in listed(node):
+        if node.status[j] != OUT:
+            bits[j >> 2] ^= np.uint8((3 if node.status[j] == IN else 2) << (2 * (j & 3)))
+    for j in range(node.status.size, 4 * bits.size):
+        bits[j >> 2] ^= np.uint8(2 << (2 * (j & 3)))
 
 
 @inlined
-def unpack(bits: npt.NDArray[np.uint8], status: StatusArray) -> None:
-    """Read these bits."""
-    for j in range(status.size):
-        code = (bits[j >> 2] >> (2 * (j & 3))) & 3
-        status[j] = FREE if code == 0 else (IN if code == 1 else OUT)
+def unpack(bits: npt.NDArray[np.uint8], node: Node) -> None:
+    """Read these bits into a node without coefficients, and list what is not out."""
+    progress = node.progress[0]
+    for j in listed(node):
+        node.status[j] = OUT
+        node.x[j] = 0.0
+    count = 0
+    for i in range(bits.size):
+        if bits[i] == ALL_OUT:
+            continue
+        for j in range(4 * i, min(4 * i + 4, node.status.size)):
+            code = (bits[i] >> (2 * (j & 3))) & 3
+            if code != 2:
+                node.status[j] = FREE if code == 0 else IN
+                node.listed[count] = j
+                count += 1
+    progress.listed = count

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels.compiling import compiled, inlined, record_type
-from safescreen.kernels.node import Node
+from safescreen.kernels.node import Node, listed
 
 COUNTS = record_type(
     [
@@ -85,7 +85,7 @@ def log_node(log: ProofLog, parent: int, decision: int, node: Node, has_point: b
     log.swept[i] = False
     if has_point:
         first = counts.entries
-        for j in range(node.best_x.size):
+        for j in listed(node):
             if node.best_x[j] != 0.0:
                 log.feature[counts.entries] = j
                 log.value[counts.entries] = node.best_x[j]

@@ -16,11 +16,18 @@ import numpy.typing as npt
 
 from safescreen.arrays import FloatArray, IndexArray, Record
 from safescreen.design.columns import Columns
-from safescreen.kernels.columns import dot_column, weigh_column
-from safescreen.kernels.compiling import compiled, inlined
+from safescreen.kernels.columns import dot_column, has_short_columns, weigh_column, weigh_entries
+from safescreen.kernels.compiling import compiled, inlined, reordered
 from safescreen.kernels.subproblem import FREE
-from safescreen.kernels.vectors import add_multiple, copy_into, factorise_column, solve_factorised, total
-from safescreen.tuning import FACE_STEPS, GRAM_INFLATION, LEVEL_BRACKETS, LEVEL_DESCENTS, THOROUGH_WORK
+from safescreen.kernels.vectors import add_multiple, clear, copy_into, factorise_column, solve_factorised, total
+from safescreen.tuning import (
+    FACE_STEPS,
+    GRAM_INFLATION,
+    LEVEL_BRACKETS,
+    LEVEL_DESCENTS,
+    SAMPLES_OF_A_PANEL,
+    THOROUGH_WORK,
+)
 
 RIDGE, INTERCEPT = 1, 2  # kinds of coordinates besides FREE: a feature decided in, and the intercept
 
@@ -28,7 +35,7 @@ RIDGE, INTERCEPT = 1, 2  # kinds of coordinates besides FREE: a feature decided 
 class Quadratic(NamedTuple):
     """The quadratic model: Hessian, gradient and iterate over the working set, with room to solve on a face."""
 
-    hessian: FloatArray
+    hessian: FloatArray  # with room for the last of its blocks of four by four
     factor: FloatArray
     gradient: FloatArray
     x: FloatArray
@@ -39,7 +46,7 @@ class Quadratic(NamedTuple):
     face: IndexArray
     rhs_fixed: FloatArray
     rhs_per_level: FloatArray
-    scaled: FloatArray  # (capacity, m): weighted columns while a Hessian is built
+    scaled: FloatArray  # (capacity + 5, m): weighted columns while a Hessian is built, and the roots of weights
 
 
 class Penalty(NamedTuple):
@@ -66,7 +73,7 @@ def make_quadratic(capacity: int, samples: int) -> Quadratic:
     size = capacity + 1
     gradient, x, start, move, rhs_fixed, rhs_per_level = np.empty((6, size))
     return Quadratic(
-        hessian=np.empty((size, size)),
+        hessian=np.empty((size + 3, size + 3)),
         factor=np.empty((size, size)),
         gradient=gradient,
         x=x,
@@ -77,7 +84,7 @@ def make_quadratic(capacity: int, samples: int) -> Quadratic:
         face=np.empty(size, np.int64),
         rhs_fixed=rhs_fixed,
         rhs_per_level=rhs_per_level,
-        scaled=np.empty((size, samples)),
+        scaled=np.empty((size + 4, samples)),
     )
 
 
@@ -432,13 +439,14 @@ def extend_gram(columns: Columns, gram: Gram, j: int, scaled: FloatArray) -> Non
     """Give feature ``j`` a row of the Gram matrix."""
     i = gram.size[0]
     weigh_column(columns, j, gram.weights, scaled)
-    gram.matrix[i, 0] = total(scaled)
-    gram.matrix[0, i] = gram.matrix[i, 0]
+    sum_of_scaled = total(scaled)
+    gram.matrix[i, 0] = sum_of_scaled
+    gram.matrix[0, i] = sum_of_scaled
     gram.slot_of[j] = i
     gram.feature_of[i] = j
     gram.size[0] = i + 1
     for other in range(1, i + 1):
-        value = dot_column(columns, gram.feature_of[other], scaled)
+        value = dot_column(columns, gram.feature_of[other], scaled, sum_of_scaled)
         gram.matrix[i, other] = value
         gram.matrix[other, i] = value
 
@@ -446,17 +454,108 @@ def extend_gram(columns: Columns, gram: Gram, j: int, scaled: FloatArray) -> Non
 @compiled
 def load_hessian(columns: Columns, quadratic: Quadratic, progress: Record, curvature: FloatArray) -> None:
     """Fill the model's Hessian at the current iterate: true Newton steps. One that is halted is left as it is."""
+    size, scaled = progress.working, quadratic.scaled
+    if has_short_columns(columns):
+        load_sparse_hessian(columns, quadratic, progress, curvature)
+        return
+    padded = (size + 3) // 4 * 4
+    for a in range(padded):
+        clear(quadratic.hessian[a, :padded])
+    for first in range(0, curvature.size, SAMPLES_OF_A_PANEL):
+        if progress.halted:
+            return
+        last = min(first + SAMPLES_OF_A_PANEL, curvature.size)
+        weigh_panel(columns, quadratic, size, curvature, first, last)
+        add_products(scaled, last - first, padded, quadratic.hessian)
+    for a in range(size):
+        for other in range(a):
+            quadratic.hessian[other, a] = quadratic.hessian[a, other]
+
+
+@inlined
+def weigh_panel(
+    columns: Columns, quadratic: Quadratic, size: int, curvature: FloatArray, first: int, last: int
+) -> None:
+    """The working set's entries for some samples, times the roots of their weights, and zeros up to three rows on."""
+    scaled, count = quadratic.scaled, last - first
+    roots = scaled[scaled.shape[0] - 1, :count]
+    for i in range(count):
+        roots[i] = np.sqrt(curvature[first + i])
+    for a in range(size):
+        if quadratic.kind[a] == INTERCEPT:
+            copy_into(scaled[a, :count], roots)
+        else:
+            weigh_entries(columns, quadratic.feature[a], first, roots, scaled[a, :count])
+    for a in range(size, (size + 3) // 4 * 4):
+        clear(scaled[a, :count])
+
+
+@inlined
+def load_sparse_hessian(columns: Columns, quadratic: Quadratic, progress: Record, curvature: FloatArray) -> None:
+    """The same where most columns have few entries: a product is a sum over these."""
+    sums = quadratic.rhs_fixed
     for a in range(progress.working):
         if progress.halted:
             return
         scaled = quadratic.scaled[a]
         if quadratic.kind[a] == INTERCEPT:
             copy_into(scaled, curvature)
-            for other in range(a + 1):
-                quadratic.hessian[a, other] = total(quadratic.scaled[other])
-                quadratic.hessian[other, a] = quadratic.hessian[a, other]
-            continue
-        weigh_column(columns, quadratic.feature[a], curvature, scaled)
+        else:
+            weigh_column(columns, quadratic.feature[a], curvature, scaled)
+        sums[a] = total(scaled)
         for other in range(a + 1):
-            quadratic.hessian[a, other] = dot_column(columns, quadratic.feature[a], quadratic.scaled[other])
-            quadratic.hessian[other, a] = quadratic.hessian[a, other]
+            if quadratic.kind[a] == INTERCEPT:
+                value = sums[other]
+            else:
+                value = dot_column(columns, quadratic.feature[a], quadratic.scaled[other], sums[other])
+            quadratic.hessian[a, other] = value
+            quadratic.hessian[other, a] = value
+
+
+@compiled
+def add_products(rows: FloatArray, count: int, size: int, products: FloatArray) -> None:
+    """Add the inner products of the first rows, over so many entries, four by four, to the lower triangle."""
+    for a in range(0, size, 4):
+        for other in range(0, a + 1, 4):
+            add_sixteen_products(rows, count, a, other, products)
+
+
+@reordered
+def add_sixteen_products(rows: FloatArray, count: int, a: int, b: int, products: FloatArray) -> None:
+    """Add the products of four rows with four others: a number that is read is used four times."""
+    a0, a1, a2, a3 = rows[a, :count], rows[a + 1, :count], rows[a + 2, :count], rows[a + 3, :count]
+    b0, b1, b2, b3 = rows[b, :count], rows[b + 1, :count], rows[b + 2, :count], rows[b + 3, :count]
+    p00, p01, p02, p03 = 0.0, 0.0, 0.0, 0.0
+    p10, p11, p12, p13 = 0.0, 0.0, 0.0, 0.0
+    p20, p21, p22, p23 = 0.0, 0.0, 0.0, 0.0
+    p30, p31, p32, p33 = 0.0, 0.0, 0.0, 0.0
+    for i in range(count):
+        p00 += a0[i] * b0[i]
+        p01 += a0[i] * b1[i]
+        p02 += a0[i] * b2[i]
+        p03 += a0[i] * b3[i]
+        p10 += a1[i] * b0[i]
+        p11 += a1[i] * b1[i]
+        p12 += a1[i] * b2[i]
+        p13 += a1[i] * b3[i]
+        p20 += a2[i] * b0[i]
+        p21 += a2[i] * b1[i]
+        p22 += a2[i] * b2[i]
+        p23 += a2[i] * b3[i]
+        p30 += a3[i] * b0[i]
+        p31 += a3[i] * b1[i]
+        p32 += a3[i] * b2[i]
+        p33 += a3[i] * b3[i]
+    add_to_line(products[a, b : b + 4], p00, p01, p02, p03)
+    add_to_line(products[a + 1, b : b + 4], p10, p11, p12, p13)
+    add_to_line(products[a + 2, b : b + 4], p20, p21, p22, p23)
+    add_to_line(products[a + 3, b : b + 4], p30, p31, p32, p33)
+
+
+@inlined
+def add_to_line(line: FloatArray, first: float, second: float, third: float, fourth: float) -> None:
+    """Add to four numbers."""
+    line[0] += first
+    line[1] += second
+    line[2] += third
+    line[3] += fourth

@@ -13,15 +13,15 @@ from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.losses import (
     INTERCEPT_AT_BEST,
     INTERCEPT_NEARNESS,
-    NearPoint,
+    DualPoint,
+    dual_point,
     loss_without_model,
-    near_dual_point,
 )
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace, direction, try_step
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE, Quadratic, load_hessian
 from safescreen.kernels.subproblem import Subproblem
-from safescreen.kernels.vectors import clear, copy_into, factorise_column, solve_factorised
+from safescreen.kernels.vectors import clear, copy_into, factorise_column, solve_factorised, total
 from safescreen.rounding import UNIT
 from safescreen.tuning import REFIT_ROUNDS, REFIT_TOLERANCE
 
@@ -50,7 +50,7 @@ def fit_support(
     nearness = INTERCEPT_NEARNESS if subproblem.intercept else INTERCEPT_AT_BEST
     for _ in range(REFIT_ROUNDS):
         try_step(node.u, workspace.step, length, workspace.trial)
-        dual = near_dual_point(subproblem, workspace.trial, workspace.point, nearness)
+        dual = dual_point(subproblem, workspace.trial, progress.intercept, workspace.point, nearness)
         trial = dual.loss + ridge_and_price(subproblem, quadratic, size)
         rejected = not trial <= objective + 4.0 * UNIT * abs(objective)
         idle = trial > objective - 4.0 * UNIT * abs(objective)
@@ -134,14 +134,15 @@ def shorten(quadratic: Quadratic, length: float, working: int) -> float:
 
 
 @inlined
-def bound_support(subproblem: Subproblem, workspace: Workspace, size: int, dual: NearPoint) -> float:
+def bound_support(subproblem: Subproblem, workspace: Workspace, size: int, dual: DualPoint) -> float:
     """The dual bound of the support alone; see :func:`safescreen.kernels.dual_bound.dual_bound`. Fills the gradient."""
     quadratic, columns = workspace.quadratic, subproblem.columns
     quarter = 0.25 * subproblem.gamma * (1.0 + 16.0 * UNIT)
     lost, magnitude = 0.0, dual.entropy
+    alpha_total = total(workspace.point.alpha)
     for a in range(size):
         j = quadratic.feature[a]
-        c = dot_column(columns, j, workspace.point.alpha)
+        c = dot_column(columns, j, workspace.point.alpha, alpha_total)
         quadratic.gradient[a] = -c
         widened = abs(c) + dual.error_scale * columns.error[j]
         q = quarter * widened * widened

@@ -3,7 +3,8 @@
 import numpy as np
 
 from safescreen.arrays import FloatArray
-from safescreen.kernels.compiling import compiled, reordered
+from safescreen.kernels.compiling import compiled, inlined, reordered
+from safescreen.tuning import FEW_OF_MANY
 
 
 @reordered
@@ -27,6 +28,20 @@ def square_and_three(
         second += a[i] * c[i]
         third += a[i] * d[i]
     return square, first, second, third
+
+
+@reordered
+def dot_four(
+    a: FloatArray, b0: FloatArray, b1: FloatArray, b2: FloatArray, b3: FloatArray
+) -> tuple[float, float, float, float]:
+    """Four inner products with the same array, which is read once."""
+    total0, total1, total2, total3 = 0.0, 0.0, 0.0, 0.0
+    for i in range(a.size):
+        total0 += a[i] * b0[i]
+        total1 += a[i] * b1[i]
+        total2 += a[i] * b2[i]
+        total3 += a[i] * b3[i]
+    return total0, total1, total2, total3
 
 
 @reordered
@@ -55,6 +70,16 @@ def add_multiple(target: FloatArray, factor: float, a: FloatArray) -> None:
 
 
 @reordered
+def add_four(
+    target: FloatArray, factors: FloatArray, a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray
+) -> None:
+    """The same for four arrays with four factors, so that the target is read and written once."""
+    factor_a, factor_b, factor_c, factor_d = factors[0], factors[1], factors[2], factors[3]
+    for i in range(target.size):
+        target[i] += factor_a * a[i] + factor_b * b[i] + factor_c * c[i] + factor_d * d[i]
+
+
+@reordered
 def copy_into(target: FloatArray, source: FloatArray) -> None:
     """Copy an array; plain assignment would compile checks that can never fail."""
     for i in range(target.size):
@@ -78,6 +103,12 @@ def kth_and_next_largest(values: FloatArray, count: int, k: int) -> tuple[float,
         return 0.0, largest
     if count < k:
         return 0.0, 0.0
+    return kth_of_few(values, count, k) if k <= FEW_OF_MANY else kth_of_many(values, count, k)
+
+
+@inlined
+def kth_of_many(values: FloatArray, count: int, k: int) -> tuple[float, float]:
+    """The same by quickselect."""
     low, high, goal = 0, count - 1, k - 1
     while low < high:  # quickselect, descending
         pivot = values[(low + high) // 2]
@@ -101,6 +132,24 @@ def kth_and_next_largest(values: FloatArray, count: int, k: int) -> tuple[float,
     for i in range(k, count):
         next_value = max(next_value, values[i])
     return values[k - 1], next_value
+
+
+@inlined
+def kth_of_few(values: FloatArray, count: int, k: int) -> tuple[float, float]:
+    """The same by keeping the ``k + 1`` largest in front, in order: most values are compared once and left."""
+    kept = min(k + 1, count)
+    for i in range(count):
+        value = values[i]
+        if i >= kept:
+            if not value > values[kept - 1]:
+                continue
+            values[i] = values[kept - 1]
+        place = min(i, kept - 1)
+        while place > 0 and values[place - 1] < value:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = value
+    return values[k - 1], (values[k] if count > k else 0.0)
 
 
 @reordered
