@@ -8,7 +8,7 @@ from kernel_cases import as_case, empty_point, random_problem
 
 from safescreen.kernels.columns import correlate
 from safescreen.kernels.dual_bound import NodeBound, dual_bound, flipped
-from safescreen.kernels.losses import DualPoint, dual_point
+from safescreen.kernels.losses import INTERCEPT_AT_BEST, DualPoint, dual_point
 from safescreen.kernels.node_relaxation import split
 from safescreen.kernels.subproblem import FREE, IN, OUT
 from safescreen.relaxation.bounds import Fixings, bound_at
@@ -35,7 +35,7 @@ def evaluated(problem, x, b=0.0, call=None):
     count = int(case.progress.hot)
     assert case.progress.cold == 0
     u, point = x @ case.subproblem.columns.dense + b, empty_point(problem.n_samples)
-    dual = dual_point(case.subproblem, u, point)
+    dual = dual_point(case.subproblem, u, 0.0, point, INTERCEPT_AT_BEST)
     correlate(case.subproblem.columns, case.node.features, count, point.alpha, case.node.c, case.node.progress[0])
     arguments = case.subproblem, case.node, count, dual, problem.k - decided
     bound = call(dual_bound, *arguments) if call else dual_bound(*arguments)
@@ -105,7 +105,7 @@ def by_hand(gains, kappa, status=None):
     case.node.features[:] = np.arange(len(gains))
     if status is not None:
         case.node.status[:] = status
-    return dual_bound(case.subproblem, case.node, len(gains), DualPoint(0.0, 1.0, 0.0, 0.0), kappa)
+    return dual_bound(case.subproblem, case.node, len(gains), DualPoint(0.0, 1.0, 0.0, 0.0, 0.0), kappa)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_rounding_of_correlations_is_covered():
     careless = case.subproblem.columns._replace(error=np.full(6, 1e-3))
     split(case.node)
     point, u = empty_point(problem.n_samples), np.zeros(problem.n_samples)
-    dual = dual_point(case.subproblem, u, point)
+    dual = dual_point(case.subproblem, u, 0.0, point, INTERCEPT_AT_BEST)
     correlate(careless, case.node.features, 6, point.alpha, case.node.c, case.node.progress[0])
     exact = dual_bound(case.subproblem, case.node, 6, dual, 6)
     wide = dual_bound(case.subproblem._replace(columns=careless), case.node, 6, dual, 6)

@@ -128,7 +128,7 @@ def test_limits(client, eager, endless, accepted, tmp_path):
 
 def test_killed_workers_cost_time_only(client, ready, accepted, tmp_path):
     X, y, _ = ss.datasets.make_sparse_logistic(100, 100, 8, 0.5, random_state=0)
-    problem, path = ss.Problem(X, y, k=8, gamma=150.0), tmp_path / "proof.npz"
+    problem, path = ss.Problem(X, y, k=8, gamma=300.0), tmp_path / "proof.npz"
     over, killed = threading.Event(), []
 
     def kill() -> None:

@@ -22,7 +22,7 @@ def problem():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((60, FEATURES)) + rng.standard_normal((60, 1))
     y = np.where(X[:, :4].sum(axis=1) - X[:, 4:8].sum(axis=1) + 4.0 * rng.logistic(size=60) > 0.0, 1, -1)
-    return plain(X, y, k=5, gamma=100.0)
+    return plain(X, y, k=6, gamma=100.0)
 
 
 def set_allowance(monkeypatch, allowance):

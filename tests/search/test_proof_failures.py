@@ -181,11 +181,11 @@ def test_a_checker_without_time_or_room_is_not_asked(scarce, within, monkeypatch
     (problem, X, y), path, asked = badly_scaled(mu=0.01, include=[1]), tmp_path / "proof.npz", []
     usual = claims.lower_bound
 
-    def endless(*args):
+    def endless(*args, **options):
         asked.append(1)
         for _ in arithmetic.pieces(10**6, 1):
             sleep(0.01)
-        return usual(*args)
+        return usual(*args, **options)
 
     monkeypatch.setattr(claims, "lower_bound", endless)
     if scarce == "memory":

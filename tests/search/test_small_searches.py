@@ -20,6 +20,7 @@ from safescreen.search import workers
 from safescreen.search.improving import Improver
 from safescreen.search.workers import Worker
 from safescreen.testing.reference import brute_force
+from safescreen.tuning import LATE_OUTWARD_GAP
 
 pytestmark = pytest.mark.interpreted
 
@@ -43,7 +44,8 @@ def check(tmp_path, X, y, options=None, **terms) -> ss.Solution:
     assert solution.lower_bound <= truth.value * (1.0 + 1e-13)
     checked = ss.verify(path, X, y)
     assert checked.valid, checked.reason
-    assert checked.nodes >= solution.nodes
+    wide = 1.0 - solution.trace[0].lower_bound / solution.trace[0].upper_bound > LATE_OUTWARD_GAP
+    assert checked.nodes >= solution.nodes or wide  # a search with a wide gap may begin again, and proves its last tree
     return solution
 
 

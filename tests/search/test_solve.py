@@ -348,7 +348,7 @@ def test_threads_give_the_same_objective(medium, n_threads):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_threads_on_trees_of_thousands_of_nodes(seed):
-    problem = synthetic(60, 40, 0.5, seed, k=8, gamma=1000.0)
+    problem = synthetic(60, 48, 0.5, seed, k=8, gamma=1000.0)
     alone = ss.solve(problem, rel_gap=1e-6)
     together = ss.solve(problem, rel_gap=1e-6, n_threads=2)
     check(problem, alone, 1e-6)

@@ -25,6 +25,7 @@ from safescreen.search.settings import Settings
 from safescreen.search.watch import Watch
 from safescreen.testing.hard_lists import hard_list, list_failures
 from safescreen.testing.reference import brute_force
+from safescreen.tuning import LATE_OUTWARD_GAP
 
 COUNTS = [2, 3, 4, 8]
 
@@ -83,7 +84,8 @@ def test_the_same_answer_and_a_whole_proof(hectic, seed, terms, n_threads, tmp_p
     assert solution.gap <= 1e-6
     checked = ss.verify(path, X, y)
     assert checked.valid, checked.reason
-    assert checked.nodes >= solution.nodes
+    wide = 1.0 - solution.trace[0].lower_bound / solution.trace[0].upper_bound > LATE_OUTWARD_GAP
+    assert checked.nodes >= solution.nodes or wide  # a search with a wide gap may begin again, and proves its last tree
     assert [point.nodes for point in solution.trace] == sorted(point.nodes for point in solution.trace)
     assert solution.trace[-1].lower_bound == solution.lower_bound
 

@@ -8,6 +8,7 @@ from scipy import sparse
 
 import safescreen as ss
 from prover import load, save
+from safescreen.testing.hard_problems import hard_problem
 from safescreen.testing.reference import brute_force
 from safescreen.verification import verify
 from safescreen.verification.reading import TREE_ARRAYS
@@ -199,3 +200,13 @@ def test_proofs_of_the_solver(form, seed, tmp_path):
     assert solution.lower_bound <= truth * (1.0 + 1e-9)
     assert result.lower_bound <= truth * (1.0 + 1e-9)
     assert solution.objective == pytest.approx(truth, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", [10152, 17607, 17941])
+def test_what_the_root_puts_in_later_takes_the_last_place(seed, tmp_path):
+    """A node is swept, and afterwards a better model lets the root's point put another feature in, everywhere."""
+    hard, path = hard_problem(seed), tmp_path / "proof.npz"
+    for n_threads in (1, 2):
+        ss.solve(hard.problem(), rel_gap=1e-6, n_threads=n_threads, proof=path)
+        checked = ss.verify(path, hard.kwargs["X"], hard.kwargs["y"])
+        assert checked.valid, checked.reason

@@ -120,7 +120,7 @@ def test_every_feature_of_the_core_is_needed_for_the_proof(proved, tmp_path):
         (lambda header, arrays: header.update(goal="all"), "goal"),
         (lambda header, arrays: header.update(at_least=0), "impossible"),
         (lambda header, arrays: header.update(within=-0.5), "impossible"),
-        (lambda header, arrays: header.update(version=4), "version"),
+        (lambda header, arrays: header.update(version=5), "version"),
         (lambda header, arrays: header.update(chunks=-1), "tree"),
         (lambda header, arrays: header.update(more=1), "does not know"),
         (lambda header, arrays: arrays.update(include=arrays["core"][:1]), "decided beforehand|not those|budget"),

@@ -21,7 +21,7 @@ from typing import Any
 from numba import config
 from numba.core.caching import FunctionCache
 
-NOTICE = "safescreen: compiling its numerical kernels, once per installation (about half a minute)...\n"
+NOTICE = "safescreen: compiling its numerical kernels, once per installation (about a minute)...\n"
 LISTING_NOTICE = "safescreen: compiling the kernels that list models, once per installation (about half a minute)...\n"
 run_once = cache
 _complaints: list[str] = []  # at most one
@@ -78,7 +78,7 @@ def complain(folder: str | None, error: Exception) -> None:
     reason = (getattr(error, "strerror", None) or str(error) or type(error).__name__).splitlines()[0].rstrip(".")
     _complaints.append(
         f"safescreen: the cache of compiled kernels{where} cannot be used ({reason}): they are compiled anew, which "
-        "takes about half a minute and changes nothing else; NUMBA_CACHE_DIR names another folder.\n"
+        "takes about a minute and changes nothing else; NUMBA_CACHE_DIR names another folder.\n"
     )
     sys.stderr.write(_complaints[0])
     sys.stderr.flush()

@@ -140,7 +140,7 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
             continue
         accept_step(node, workspace, primal, dual)
         evaluate_bound(subproblem, node, workspace.point, dual, target, attempt == RELAXATION_ROUNDS - 1)
-        if is_finished(progress, target):
+        if is_finished(progress, target) or attempt == RELAXATION_ROUNDS - 1:
             break
         if not progress.stalled:
             choose_strategy(progress)
@@ -212,6 +212,7 @@ def adapt_model(node: Node, quadratic: Quadratic) -> bool:
                 add_multiple(quadratic.gradient[:size], -quadratic.x[a], hessian[a, :size])
                 continue
             quadratic.kind[a] = RIDGE if status == IN else FREE
+            quadratic.x[a] = node.x[quadratic.feature[a]]
             decided += 1 if status == IN else 0
         face[kept] = a
         kept += 1

@@ -47,7 +47,13 @@ def bound_completions(
         for row, node in enumerate(nodes.tolist()):
             if (inside[row] & outside[row]).any() or alone.places[row] < 0:
                 continue  # no model belongs to it
-            require(alone.places[row] == 1, "A node is marked as swept that has not one place left.")
+            require(alone.places[row] <= 1, "A node is marked as swept that has not one place left.")
+            if alone.places[row] == 0:
+                bound, own_uncertainty = bound_full(problem, columns, tree, node, inside[row], predictors[row], enough)
+                taken_over = inside[row, children.get(node, [])].any()
+                least[batch.start + row] = np.inf if taken_over else np.fmax(float(alone.lower[row]), bound)
+                uncertainty = max(uncertainty, own_uncertainty)
+                continue
             free = ~(inside[row] | outside[row])
             free[children.get(node, [])] = False
             candidates = np.flatnonzero(free)
@@ -62,6 +68,26 @@ def bound_completions(
                 uncertainty = max(uncertainty, own_uncertainty)
             least[batch.start + row] = np.minimum(lower, bounds.min(initial=np.inf))
     return least, uncertainty
+
+
+def bound_full(
+    problem: StatedProblem, columns: Columns, tree: Tree, node: int, inside: Array, predictor: Array, enough: float
+) -> tuple[float, float]:
+    """A bound of the one support of a node whose last place is taken, and how uncertain it is.
+
+    What the root's point puts in may have been found out after the node was swept, so that its point is that of a model
+    without one of the features in. One Newton step for that feature leads to a point of the support.
+    """
+    lacking = inside.copy()
+    lacking[tree.feature[tree.point_parts.of(np.array([node]))[1]]] = False
+    best, uncertainty = -np.inf, 0.0
+    for feature in np.flatnonzero(lacking).tolist():
+        others = inside.copy()
+        others[feature] = False
+        completions = Completions(problem, columns.of(np.flatnonzero(others)), predictor)
+        bounds, own_uncertainty = completions.bounds(columns.of(np.array([feature])), enough)
+        best, uncertainty = max(best, float(bounds[0])), max(uncertainty, own_uncertainty)
+    return best, uncertainty
 
 
 class Completions:
