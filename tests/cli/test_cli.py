@@ -593,7 +593,7 @@ def test_interrupt_keeps_the_best_model(hard):
     command += ["--model", "m.json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:  # where the search stands
-            if "features, gap" in line:
+            if " features, " in line:
                 break
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)

@@ -559,6 +559,8 @@ def test_a_childs_model_is_its_parents_with_what_is_decided_since(call, case):
     model.hessian[:4, :4] = hessian[:4, :4]
     model.kind[:4], model.feature[:3] = [FREE, FREE, FREE, INTERCEPT], [1, 4, 5]
     model.x[:4] = x
+    model.x[2] = 9.0  # a step that was not taken
+    node.x[[1, 5]] = x[[0, 2]]
     node.c[:] = np.arange(6.0)
     assert call(kernel.adapt_model, node, model)
     kept = [0, 2, 3]
