@@ -162,7 +162,8 @@ def test_parallel_folds_give_the_same(data):
         threads = L0LogisticRegressionCV(**options).fit(*data)
     for together in (processes, threads):
         for name in (f"split{i}_test_score" for i in range(3)):
-            np.testing.assert_array_equal(alone.cv_results_[name], together.cv_results_[name])
+            # kernels that were compiled here and those that are loaded may differ in the last bits
+            np.testing.assert_allclose(alone.cv_results_[name], together.cv_results_[name], rtol=1e-9)
         assert together.best_params_ == alone.best_params_
 
 
