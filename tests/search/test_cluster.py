@@ -132,7 +132,7 @@ def test_killed_workers_cost_time_only(client, ready, accepted, tmp_path):
     over, killed = threading.Event(), []
 
     def kill() -> None:
-        while not over.wait(1.0):
+        while len(killed) < 3 and not over.wait(1.0):  # workers start slowly where others use the machine
             with suppress(Exception):
                 workers = client.run(os.getpid, on_error="ignore")
                 if accepted and len(workers) == 2:  # a nanny may give up on a worker that dies while it starts
