@@ -199,9 +199,10 @@ def weigh_products(columns: Columns, quadratic: Quadratic, working: int, curvatu
 
 @inlined
 def reach_of(subproblem: Subproblem, completions: Completions, scratch: FloatArray, j: int) -> float:
-    """The largest entry of a column in size, looked up or found."""
+    """The largest entry of a column in size, looked up or found; entries are off by less than correlations may be."""
     if completions.largest[j] < 0.0:
-        completions.largest[j] = largest_entry(subproblem.columns, j, subproblem.w, scratch) * (1.0 + 1e-6)
+        largest = largest_entry(subproblem.columns, j, subproblem.w, scratch)
+        completions.largest[j] = max(largest * (1.0 + 1e-6), largest + 8.0 * subproblem.columns.error[j])
     reach: float = completions.largest[j]
     return reach
 
