@@ -47,7 +47,12 @@ def exact_terms(a: float) -> tuple[float, float, float, float]:
 @with_digits
 def exact_entropy(w: list[float], p: list[Decimal]) -> Decimal:
     """``Σ w H(p)``."""
-    return sum((-Decimal(v) * (_xlogx(q) + _xlogx(1 - q)) for v, q in zip(w, p, strict=True)), Decimal(0))
+    return sum((-Decimal(v) * (_xlogx(q) + _one_less(q)) for v, q in zip(w, p, strict=True)), Decimal(0))
+
+
+def _one_less(q: Decimal) -> Decimal:
+    """``(1-q) log(1-q)``, by its series where one less ``q`` would take more digits than there are."""
+    return q * (-1 + q / 2 + q * q / 6) if q < Decimal("1e-25") else _xlogx(1 - q)
 
 
 def _xlogx(q: Decimal) -> Decimal:
@@ -170,7 +175,7 @@ def check_balanced(call, y, w, u):
     losses.terms(losses.LOGISTIC, u, y, w, point)
     before = point.alpha.copy()
     magnitude, whole = math.fsum(point.loss + np.abs(point.cross)), math.fsum(point.loss + point.cross)
-    entropy, slack = call(losses.balance_logistic, y, point), (9.0 * m + 88.0) * UNIT * magnitude
+    entropy, slack = call(losses.balance_logistic, y, point), (9.0 * m + 88.0) * UNIT * magnitude + losses.TINY
     assert abs(math.fsum(point.alpha)) <= 3 * m * UNIT * math.fsum(np.abs(point.alpha))
     assert np.all(np.abs(point.alpha) <= np.abs(before))  # scaled down, hence p stays in [0, 1]
     assert np.all(point.alpha * y >= 0.0)
@@ -201,6 +206,15 @@ def test_balance_anywhere(seed, m, scale, shift):
     w = rng.exponential(size=m)
     u = 10.0**scale * rng.standard_normal(m) + shift
     check_balanced(interpreted, y, w / w.sum(), u)
+
+
+@pytest.mark.parametrize("margins", [(480.7, 537.6), (300.0, 301.0), (20.0, 700.0), (600.0, 700.0), (720.0, 740.0)])
+def test_balance_of_tiny_dual_points(call, margins):
+    """The square of a dual point may be too small for a float, the dual point itself is not."""
+    y, w = np.array([1.0, -1.0]), np.array([0.7, 0.3])
+    check_balanced(call, y, w, y * np.array(margins))
+    check_balanced(call, y, w, -y * np.array(margins))
+    check_balanced(call, y, w, np.array(margins))
 
 
 def test_one_class_alone_has_no_entropy():

@@ -25,6 +25,12 @@ INTERCEPT_NEARNESS = 1e-4
 INTERCEPT_AT_BEST = 0.0
 """The same where the intercept must be at its best value, as far as numbers tell."""
 
+TINY = 1e-300
+"""Products of smaller numbers lose digits that no relative error accounts for."""
+
+SQUARABLE = 1e-140
+"""The square of a smaller number may be no float any more."""
+
 
 class Point(NamedTuple):
     """A dual point and the sums behind it, one entry per sample."""
@@ -87,7 +93,7 @@ def dual_point(subproblem: Subproblem, u: FloatArray, b: float, point: Point, ne
     loss = total(point.loss)
     entropy = loss + total(point.cross)
     magnitude = loss + absolute_total(point.cross)
-    slack = (m + 24.0) * UNIT * magnitude
+    slack = (m + 24.0) * UNIT * magnitude + TINY
     growth = 1.0
     if subproblem.intercept:
         entropy = balance(subproblem.loss, subproblem.y, point)
@@ -102,7 +108,7 @@ def unbalanced_point(subproblem: Subproblem, u: FloatArray, point: Point) -> Dua
     """The same with the dual point left as it is, out of balance by as little as the intercept can be settled."""
     shift, slope = settle_intercept(subproblem, u, 0.0, point, INTERCEPT_AT_BEST)
     loss, cross = total(point.loss), total(point.cross)
-    slack = (u.size + 24.0) * UNIT * (loss + absolute_total(point.cross))
+    slack = (u.size + 24.0) * UNIT * (loss + absolute_total(point.cross)) + TINY
     norm = np.sqrt(dot(point.alpha, point.alpha)) * (1.0 + 1e-9)
     return DualPoint(loss, loss + cross - slack, norm, shift, slope)
 
@@ -210,10 +216,10 @@ def balance_logistic(y: FloatArray, point: Point) -> float:
 
         H(f p) >= H(p) - (1 - f) p a - (1 - f)² p / (2 f (1 - p))    and    H(f p) >= f H(p)
 
-    hold: the first is sharp near balance, the second anywhere. The floats sum to zero only up to rounding. The exact
-    point that does sum to zero differs by a relative ``3 m`` units at most, which the enlarged error bounds of
-    :func:`dual_point` cover. A first bound that is the larger one subtracts no more than ``loss + |cross|``, to which
-    its few roundings are relative.
+    hold: the first is sharp near balance, the second anywhere, and alone where squares of tiny numbers would vanish.
+    The floats sum to zero only up to rounding. The exact point that does sum to zero differs by a relative ``3 m``
+    units at most, which the enlarged error bounds of :func:`dual_point` cover. A first bound that is the larger one
+    subtracts no more than ``loss + |cross|``, to which its few roundings are relative.
     """
     alpha, positive, negative = point.alpha, 0.0, 0.0
     for i in range(y.size):
@@ -224,8 +230,9 @@ def balance_logistic(y: FloatArray, point: Point) -> float:
     entropy = 0.0
     for i in range(y.size):
         kept = up if y[i] > 0.0 else down
-        gone, whole = 1.0 - kept, point.loss[i] + point.cross[i]
-        bend = gone * gone * alpha[i] * alpha[i] / (kept * point.curvature[i] + 1e-300)
-        entropy += max(whole - gone * point.cross[i] - 0.5 * bend, kept * whole)
+        gone, whole, flatness = 1.0 - kept, point.loss[i] + point.cross[i], kept * point.curvature[i]
+        bend = gone * gone * alpha[i] * alpha[i] / max(flatness, SQUARABLE)
+        sharp = whole - gone * point.cross[i] - 0.5 * bend if flatness > SQUARABLE else 0.0
+        entropy += max(sharp, kept * whole)
         alpha[i] *= kept
     return entropy
