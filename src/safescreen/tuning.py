@@ -108,8 +108,12 @@ until it can be called back. Below it, the worst ones seen take a second."""
 NODE_TOLERANCE = 0.05
 """A node is solved once its duality gap is this part of the requested gap: work in a node against nodes."""
 
-NODE_PATIENCE = 0.1
-"""A node that will survive is left once its gap is this part of what its bound lacks: work in a node against nodes."""
+NODE_PATIENCE, PAIR_PATIENCE = 0.25, 0.1
+"""A node that will survive is left once its gap is this part of what its bound lacks: work in a node against nodes. One
+with two places left is left later where relaxing it costs many sweeps."""
+
+MANY_SWEEPS = 32.0
+"""So many."""
 
 GRAM_TRIAL_PERIOD = 64
 """Where nodes need exact Hessians, one of so many tries without: the dear strategy against finding out it is over."""
@@ -139,6 +143,13 @@ SWEEP_TRIALS = 8
 
 SWEEP_TRIAL_SHARE = 0.1
 """And one of them is tried now and then, as long as all of them cost no more than this part of the sweeps."""
+
+BRANCHED_SHARE = 0.2
+"""A node with two places left is branched on at least this part of the features at once that those above it were: few
+relaxations on the way against sweeps that a relaxation would have saved at its end."""
+
+LAYERS_AT_ONCE = 1
+"""Models that exchange no more features of the best one are looked at without relaxing nodes on the way."""
 
 CANDIDATES_AT_ONCE = 256
 """Supports that a node's dual point may leave for all of them to be fitted, where models are listed: fits of supports
@@ -173,6 +184,9 @@ ROOT_SOLVES = 60
 
 ROOT_SHARPENING = 0.02
 """An incomplete block is solved to this part of the gap: work on a block that will grow against passes."""
+
+ROOT_ROUGHNESS, FAR_FROM_COMPLETE = 1e-3, 0.1
+"""At first no sharper than this, and once more so if the block's gap turns out this wide."""
 
 PRICE_STEP = 8.0
 """A price far below what the columns would pay is approached in steps of this factor."""
@@ -230,11 +244,11 @@ SECONDS_BETWEEN_MATCHES = 1e-3
 SECONDS_OF_A_ROUND = 0.03
 """Between two looks at what threads have reached."""
 
-OUTWARD_ROUNDS, OUTWARD_GAP = 2, 0.05
+OUTWARD_ROUNDS, OUTWARD_GAP = 0, 0.05
 """A search whose gap is so wide after so many rounds begins again, outward from the best model: a sentence about all
 models near it, early, against some work done twice and the lower bound's progress."""
 
-LATE_OUTWARD_ROUNDS, LATE_OUTWARD_GAP = 8, 0.02
+LATE_OUTWARD_ROUNDS, LATE_OUTWARD_GAP = 5, 0.0
 """Or here."""
 
 ROUNDS_OF_A_CREW = 4

@@ -14,7 +14,7 @@ import numpy as np
 from safescreen import kernels
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.expiry import ExpiredError, grace, look_up
-from safescreen.kernels import GRAM, IN, Start, Target
+from safescreen.kernels import GRAM, IN, NEWTON, Start, Target
 from safescreen.kernels.node import make_node
 from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.problem import Problem
@@ -29,6 +29,7 @@ from safescreen.relaxation.bounds import (
 )
 from safescreen.relaxation.restriction import restricted
 from safescreen.tuning import (
+    FAR_FROM_COMPLETE,
     FIRST_BLOCK,
     FIRST_SHARE,
     LEAST_BLOCK,
@@ -36,6 +37,7 @@ from safescreen.tuning import (
     MISSING_SHARE,
     PRICE_STEP,
     ROOT_RETRIES,
+    ROOT_ROUGHNESS,
     ROOT_SHARPENING,
     ROOT_SOLVES,
 )
@@ -86,7 +88,7 @@ class _RootSolve:
         columns = _strongest(promising, strength[promising], most)
         self.complete = columns.size == promising.size
         self._first_columns = _joined(columns, problem.include)
-        self.x, self.b, self.value = np.zeros(problem.n_features), 0.0, np.inf
+        self.x, self.b, self.value, self.strategy = np.zeros(problem.n_features), 0.0, np.inf, GRAM
         self.bound: Bound | None = None
         self.retries = 0
 
@@ -114,14 +116,14 @@ class _RootSolve:
     def _approach(self, price: float) -> None:
         """Roughly, at a higher price: for the columns that matter there, and a start for the next price."""
         for _ in range(ROOT_SOLVES):
-            trial = self._solve(price, 1e-3)
+            trial = self._solve(price, ROOT_ROUGHNESS)
             if not self._enlarge(trial):
                 self.retries += 1
                 return
 
     def _finish(self, price: float) -> None:
         """At the problem's own price: until the gap is closed, or nothing more helps."""
-        accuracy = self.tolerance if self.complete else 1e-3
+        accuracy = self.tolerance if self.complete else ROOT_ROUGHNESS
         for _ in range(ROOT_SOLVES):
             trial = self._solve(price, accuracy)
             bound = self._best_bound()
@@ -129,6 +131,7 @@ class _RootSolve:
                 return
             if self._enlarge(trial):
                 gap = (self.value - bound.value) / abs(self.value)
+                accuracy = accuracy if gap < FAR_FROM_COMPLETE else ROOT_ROUGHNESS
                 accuracy = max(self.tolerance, min(accuracy, ROOT_SHARPENING * gap))
                 continue
             self.retries += 1
@@ -140,7 +143,9 @@ class _RootSolve:
 
     def _solve(self, price: float, accuracy: float) -> Bound:
         """Solve over the block, and bound the whole problem: one pass over the matrix."""
-        self.value, alpha, self.b, self.level = self.block.solve(price, self.x, (self.b, self.level), accuracy)
+        start = Start(self.level, self.b, self.strategy)
+        self.value, alpha, self.b, self.level = self.block.solve(price, self.x, start, accuracy)
+        self.strategy = min(self.block.strategy, NEWTON)  # where the Gram matrix did not do, it will not do either
         with grace(0.7):  # a point that was reached is worth a pass
             trial = bound_at(self.problem, self.fixings, dual_of(self.problem, alpha))
         self.bound = trial if self.bound is None or trial.value > self.bound.value else self.bound
@@ -223,21 +228,24 @@ class _Block:
         self._node.status[fixings.included[columns]] = IN
 
     def solve(
-        self, price: float, x: FloatArray, start: tuple[float, float], tolerance: float
+        self, price: float, x: FloatArray, start: Start, tolerance: float
     ) -> tuple[float, FloatArray, float, float]:
         """Solve the relaxation over the block from the iterate in ``x``, which is updated in place.
 
-        ``start`` holds intercept and level; the result is the value, the best dual point, intercept and level.
+        The result is the value, the best dual point, intercept and level.
         """
         subproblem, node = self._subproblem._replace(mu=price), self._node
-        b, level = start
         node.x[:] = x[self.columns]
-        node.u[:] = node.x @ subproblem.columns.block + b
-        level = max(level, float(np.sqrt(subproblem.gamma * price)))
-        begin, target = Start(level, b, GRAM), Target(np.inf, 0.5 * tolerance, 0.0)
-        relaxed = kernels.relax(subproblem, node, self._workspace, begin, target)
+        node.u[:] = node.x @ subproblem.columns.block + start.intercept
+        start = start._replace(level=max(start.level, float(np.sqrt(subproblem.gamma * price))))
+        relaxed = kernels.relax(subproblem, node, self._workspace, start, Target(np.inf, 0.5 * tolerance, 0.0))
         x[self.columns] = node.x
         return relaxed.primal, node.best_alpha, relaxed.intercept, relaxed.level
+
+    @property
+    def strategy(self) -> int:
+        """The one that the last solve ended with."""
+        return int(self._node.progress[0].strategy)
 
 
 def dual_of(problem: Problem, alpha: FloatArray) -> FloatArray:
