@@ -77,13 +77,14 @@ def empty_point(m: int) -> Point:
     return Point(*np.empty((6, m)))
 
 
-def sparse_columns(X: np.ndarray, slots: int, standardised: bool = True) -> Columns:
+def sparse_columns(X: np.ndarray, slots: int, standardised: bool = True, moments=None) -> Columns:
     """The columns of a matrix in compressed form, none of them dense yet, with so many slots for dense ones."""
     m, n = X.shape
     compressed = sparse.csc_array(X)
     starts = compressed.indptr.astype(np.int64)
     raw = Raw.compressed(compressed.data, compressed.indices.astype(np.int32), starts[:-1].copy(), starts[1:].copy())
-    moments = (X.mean(axis=0), X.std(axis=0)) if standardised else (np.zeros(n), np.ones(n))
+    if moments is None:
+        moments = (X.mean(axis=0), X.std(axis=0)) if standardised else (np.zeros(n), np.ones(n))
     return Columns.partly_dense(raw, moments, np.full(n, 1e-14), np.full((slots, m), np.nan))
 
 

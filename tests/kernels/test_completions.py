@@ -10,13 +10,19 @@ from kernel_cases import as_case, columns_in_place, random_problem, sparse_colum
 
 from safescreen.kernels.completions import (
     LARGEST_REACH,
+    bound_along,
     bound_at_rest,
     bound_moved,
     bound_stepped,
+    fall_of_entropy,
+    find_step,
+    largest_share,
     make_completions,
+    move_short,
     prepare_completions,
     remainder_factor,
 )
+from safescreen.kernels.losses import Point
 from safescreen.problem import Problem
 from safescreen.testing.reference import fit_support
 
@@ -74,11 +80,10 @@ def direction_of(problem, completions, base, features, j):
         ]
 
 
-def limited(completions, base, j, newton):
-    """The step that was taken, which may be shorter than Newton's."""
-    reach = completions.largest[j]
-    for a in range(base.working):
-        reach += abs(completions.step[a]) * completions.reach[a]
+def limited(case, d, newton):
+    """The step that was taken, which may be shorter than Newton's: nothing shrinks by more than a part of itself."""
+    p = case.workspace.point.p
+    reach = max(abs(float(e)) * max(v, 1.0 - v) for e, v in zip(d, p, strict=True)) * (1.0 + 1e-6)
     return newton if abs(newton) * reach <= LARGEST_REACH else np.sign(newton) * LARGEST_REACH / reach
 
 
@@ -108,10 +113,12 @@ def test_bounds_hold_in_exact_arithmetic(call, name, features):
         for j in set(range(6)) - set(features):
             c = float(problem.design.columns([j])[:, 0] @ case.workspace.point.alpha)
             rest = call(bound_at_rest, case.subproblem, base, j, c)
-            bound, newton = call(bound_moved, case.subproblem, case.workspace, completions, base, j, c)
+            quick, newton = call(bound_moved, case.subproblem, case.workspace, completions, base, j, c, -np.inf)
+            bound, newton = call(bound_moved, case.subproblem, case.workspace, completions, base, j, c, np.inf)
             d = direction_of(problem, completions, base, features, j)
-            t = Decimal(float(limited(completions, base, j, newton)))
+            t = Decimal(float(limited(case, d, newton)))
             assert rest <= exact_bound(problem, u, [*features, j], Decimal(0), zero)
+            assert quick <= bound + 1e-9 * abs(bound)
             assert bound <= exact_bound(problem, u, [*features, j], t, d)
 
 
@@ -127,14 +134,91 @@ def test_bounds_are_those_of_newtons_step(call, gamma):
         truth = fitted(problem, [*features, j]).value + 4 * problem.mu
         c = float(problem.design.columns([j])[:, 0] @ case.workspace.point.alpha)
         rest = call(bound_at_rest, case.subproblem, base, j, c)
-        bound, newton = call(bound_moved, case.subproblem, case.workspace, completions, base, j, c)
+        bound, newton = call(bound_moved, case.subproblem, case.workspace, completions, base, j, c, np.inf)
+        d = direction_of(problem, completions, base, features, j)
         stepped = call(bound_stepped, case.subproblem, case.node, case.workspace, completions, base, j, newton)
         assert rest <= bound + 1e-9 <= truth + 2e-9
         assert stepped <= truth * (1.0 + 1e-12)
         gain = base.alone + problem.mu - truth
         assert truth - stepped <= 0.5 * gain + 1e-6
-        if limited(completions, base, j, newton) == newton:  # a step that is cut off may miss most of it
+        if limited(case, d, newton) == newton:  # a step that is cut off may miss most of it
             assert truth - bound <= 0.5 * gain + 1e-6
+
+
+def compressed_case(case, X, features):
+    """The same problem, its columns held compressed, with dense copies of what is fitted."""
+    design = case.problem.design
+    columns = sparse_columns(X, max(len(features), 1), moments=(design.means, design.scales))
+    for slot, j in enumerate(features):
+        columns.dense[slot] = case.problem.design.columns([j])[:, 0]
+        columns.slot[j] = slot
+    columns.in_use[0] = len(features)
+    return case._replace(subproblem=case.subproblem._replace(columns=columns))
+
+
+@pytest.mark.parametrize("features", [[], [3], [1, 4, 0]])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_bounds_from_few_entries_hold_in_exact_arithmetic(call, name, features):
+    """A column of which few entries are stored: what is known of all others suffices for a bound, and a good one."""
+    rng = np.random.default_rng(11)
+    dense = random_problem(7, m=40, **PROBLEMS[name])
+    X = np.where(rng.random((40, 6)) < 0.85, 0.0, rng.exponential(size=(40, 6)))
+    X[:2] = [[1.0], [0.0]]
+    problem = Problem(
+        X,
+        dense.y,
+        gamma=dense.gamma,
+        fit_intercept=dense.fit_intercept,
+        standardize=name != "plain",
+        sample_weight=dense.weights,
+        **({"k": 3, "mu": dense.mu} if "k" in PROBLEMS[name] else {"mu": dense.mu}),
+    )
+    case = compressed_case(as_case(problem), X, features)
+    fit, lost = fitted(problem, features), []
+    for noise in (0.0, 1e-3, 1.0):
+        x = fit.x + noise * rng.standard_normal(len(features))
+        completions, base = prepared(call, case, features, x, fit.b + noise * problem.fit_intercept)
+        u = case.node.u.copy()
+        for j in set(range(6)) - set(features):
+            c = float(problem.design.columns([j])[:, 0] @ case.workspace.point.alpha)
+            step = call(find_step, case.subproblem, case.workspace, completions, base, j, c)
+            move = call(move_short, case.subproblem, case.workspace, completions, base, step, j)
+            bound = call(bound_along, case.subproblem, completions, base, step, j, c, move)
+            assert 0.0 < abs(move.t) <= abs(step.newton)
+            assert move.t == step.newton or move.rho == pytest.approx(LARGEST_REACH, rel=1e-5)
+            d = direction_of(problem, completions, base, features, j)
+            assert bound <= exact_bound(problem, u, [*features, j], Decimal(float(move.t)), d)
+            full, newton = call(bound_moved, case.subproblem, case.workspace, completions, base, j, c, np.inf)
+            if limited(case, d, newton) == move.t:
+                assert bound <= full + 1e-9 * abs(full)
+                lost.append(full - bound)
+            quick, _ = call(bound_moved, case.subproblem, case.workspace, completions, base, j, c, bound)
+            assert quick >= bound
+    assert np.median(lost or [0.0]) < 1e-3
+
+
+@pytest.mark.parametrize("form", ["dense", "compressed"])
+def test_columns_of_which_little_is_known_prove_nothing_false(call, form):
+    """Errors larger than the entries themselves: no step leaves the domain, and no bound is above the truth."""
+    problem = random_problem(2, m=20, fit_intercept=True, gamma=100.0)
+    X = problem.design.columns(np.arange(6))
+    for error in (1e-3, 0.1, 10.0, 1e6):
+        case = as_case(problem)
+        case = compressed_case(case, X, [0]) if form == "compressed" else case
+        case.subproblem.columns.error[:] = error
+        fit = fitted(problem, [0])
+        completions, base = prepared(call, case, [0], fit.x, fit.b)
+        for j in range(1, 6):
+            c = float(X[:, j] @ case.workspace.point.alpha)
+            truth = fitted(problem, [0, j]).value + 2.0 * problem.mu
+            for enough in (-np.inf, np.inf):
+                bound, _ = call(bound_moved, case.subproblem, case.workspace, completions, base, j, c, enough)
+                assert not bound > truth
+            step = call(find_step, case.subproblem, case.workspace, completions, base, j, c)
+            if form == "compressed":
+                move = call(move_short, case.subproblem, case.workspace, completions, base, step, j)
+                assert move.rho < 1.0
+                assert move.bent >= 0.0
 
 
 @pytest.mark.parametrize("form", ["compressed", "in place"])
@@ -157,7 +241,7 @@ def test_columns_in_any_form(call, form):
         bounds = []
         for j in range(2, 8):
             c = float(problem.design.columns([j])[:, 0] @ each.workspace.point.alpha)
-            bound, newton = call(bound_moved, each.subproblem, each.workspace, completions, base, j, c)
+            bound, newton = call(bound_moved, each.subproblem, each.workspace, completions, base, j, c, np.inf)
             stepped = call(bound_stepped, each.subproblem, each.node, each.workspace, completions, base, j, newton)
             bounds.append((bound, stepped, newton))
         found.append(bounds)
@@ -172,6 +256,32 @@ def test_remainder_of_the_entropy_is_rounded_up():
         assert exact <= Decimal(remainder_factor(float(rho))) <= exact * Decimal("1.04")
 
 
+def test_what_the_entropy_falls_below_its_tangent_is_never_more(call):
+    """Entry by entry, against sixty digits; and not much less, where errors are negligible."""
+    rng = np.random.default_rng(11)
+    m = 40
+    y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+    for _ in range(20):
+        u, w = 4.0 * rng.standard_normal(m), rng.exponential(size=m)
+        p = 1.0 / (1.0 + np.exp(y * u))
+        point = Point(p, w * y * p, w * p * (1.0 - p), *np.zeros((3, m)))
+        d = rng.standard_normal(m) * 10.0 ** rng.uniform(-6.0, 2.0)
+        reach = call(largest_share, p, d, point.scratch)
+        assert reach == (np.abs(d) * np.maximum(p, 1.0 - p)).max()
+        t = rng.choice([-1.0, 1.0]) * rng.uniform(0.01, LARGEST_REACH) / reach
+        found = 0.5 * call(fall_of_entropy, y, point, d, t, 1e-12 * np.abs(d).max())
+        with localcontext(prec=60):
+            truth = Decimal(0)
+            for i in range(m):
+                before, one = Decimal(float(p[i])), Decimal(1)
+                after = before - Decimal(float(t)) * Decimal(float(d[i])) * Decimal(float(y[i])) * before * (
+                    one - before
+                )
+                parts = ((after, before), (one - after, one - before))
+                truth += Decimal(float(w[i])) * sum(a * (a / b).ln() for a, b in parts)
+        assert truth <= Decimal(found) * (1 + Decimal("1e-9")) <= truth * Decimal("1.3")
+
+
 def test_what_is_not_finite_closes_nothing(call):
     problem = random_problem(2, fit_intercept=True)
     case = as_case(problem)
@@ -179,5 +289,5 @@ def test_what_is_not_finite_closes_nothing(call):
     assert not base.alone > -np.inf
     completions, base = prepared(call, case, [0], [0.1], 0.0)
     for c in (np.nan, np.inf):
-        assert not call(bound_moved, case.subproblem, case.workspace, completions, base, 3, c)[0] > -np.inf
+        assert not call(bound_moved, case.subproblem, case.workspace, completions, base, 3, c, 0.0)[0] > -np.inf
         assert not call(bound_at_rest, case.subproblem, base, 3, c) > -np.inf

@@ -31,6 +31,15 @@ def has_short_columns(columns: Columns) -> bool:
 
 
 @inlined
+def is_short(columns: Columns, j: int, samples: int) -> bool:
+    """Whether a column is best read entry by entry: it is held compressed alone, or has few entries."""
+    if not has_short_columns(columns):
+        return False
+    short: bool = columns.slot[j] < 0 or SHORT_COLUMN * (columns.ends[j] - columns.starts[j]) < samples
+    return short
+
+
+@inlined
 def dot_column(columns: Columns, j: int, a: FloatArray, total_of_a: float) -> float:
     """Inner product with a column that is held dense, from its entries alone where these are few."""
     if has_short_columns(columns) and SHORT_COLUMN * (columns.ends[j] - columns.starts[j]) < a.size:
@@ -254,7 +263,7 @@ def weighted_products(
     The sum of squares comes with the size of its terms, the weights being nonnegative.
     """
     count = rows.shape[0]
-    if columns.slot[j] < 0 and columns.ends.size > 0:
+    if is_short(columns, j, weights.size):
         mean, scale = columns.means[j], columns.scales[j]
         for a in range(count):
             products[a] = (dot_raw(columns, j, rows[a]) - mean * totals[a]) / scale
@@ -276,7 +285,11 @@ def weighted_products(
         products[1] = second
     if count > 2:
         products[2] = third
-    for a in range(3, count):
+    whole = count - (count - min(3, count)) % 4
+    for a in range(3, whole, 4):
+        four = dot_four(column, rows[a], rows[a + 1], rows[a + 2], rows[a + 3])
+        products[a], products[a + 1], products[a + 2], products[a + 3] = four
+    for a in range(max(whole, 3), count):
         products[a] = dot(column, rows[a])
     return square, square
 
@@ -286,7 +299,7 @@ def dot_any_column(columns: Columns, j: int, a: FloatArray, copy: FloatArray) ->
     """Inner product with a column in whichever form; ``copy`` is the column if it is neither dense nor compressed."""
     if columns.slot[j] >= 0:
         return dot(a, columns.dense[columns.slot[j]])
-    if columns.ends.size > 0:
+    if has_short_columns(columns):
         value: float = (dot_raw(columns, j, a) - columns.means[j] * total(a)) / columns.scales[j]
         return value
     return dot(a, copy)
@@ -316,6 +329,43 @@ def add_compressed(columns: Columns, j: int, factor: float, u: FloatArray) -> No
         singles = columns.memory.view(np.float32)
         for entry in range(columns.starts[j], columns.ends[j]):
             u[columns.rows[entry]] += factor * singles[entry]
+
+
+@inlined
+def copy_entries_of_short(columns: Columns, j: int, entries: FloatArray) -> int:
+    """The stored entries of a compressed column, centred and scaled; returns how many there are."""
+    first: int = columns.starts[j]
+    count: int = columns.ends[j] - first
+    if columns.memory.size == 0:
+        for e in range(count):
+            entries[e] = (columns.values[first + e] - columns.means[j]) / columns.scales[j]
+    else:
+        singles = columns.memory.view(np.float32)
+        for e in range(count):
+            entries[e] = (np.float64(singles[first + e]) - columns.means[j]) / columns.scales[j]
+    return count
+
+
+@inlined
+def rows_of_short(columns: Columns, j: int) -> npt.NDArray[np.integer]:
+    """In which samples these entries are."""
+    rows: npt.NDArray[np.integer] = columns.rows[columns.starts[j] : columns.ends[j]]
+    return rows
+
+
+@inlined
+def value_elsewhere(columns: Columns, j: int) -> float:
+    """What a compressed column is in all other samples."""
+    value: float = -columns.means[j] / columns.scales[j]
+    return value
+
+
+@inlined
+def add_in_rows(columns: Columns, j: int, factor: float, rows: npt.NDArray[np.integer], entries: FloatArray) -> None:
+    """Add a multiple of a column that is held dense, in some samples only."""
+    column = columns.dense[columns.slot[j]]
+    for e in range(rows.size):
+        entries[e] += factor * column[rows[e]]
 
 
 @inlined

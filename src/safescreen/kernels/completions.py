@@ -9,7 +9,8 @@ and ``a`` by
 
 because the entropy ``H`` falls below its tangent by no more than ``½ κ(ρ) p (1-p) t² d_i²``. All terms come from
 products of ``a`` with ``|F| + 3`` vectors. So the best completion of a model is found, and all others are ruled out, by
-one look at each column.
+one look at each column. Where that is not enough, ``d`` is formed: a sample moves by the part ``r = t y d (1-p)`` of
+``p``, or ``t y d p`` of ``1-p``, whichever shrinks, and its share of the remainder follows from that alone.
 
 Rounding. The base point is the exact ``p`` of the predictor at hand; ``α``, ``C`` and what is made of them are off by
 no more than ten units relatively, entry by entry. With ``e`` four times the error of the column's correlations (which
@@ -28,13 +29,18 @@ from safescreen.design.columns import Columns
 from safescreen.kernels.columns import (
     add_any_column,
     add_column,
+    add_in_rows,
+    copy_entries_of_short,
     dot_any_column,
     dot_dense,
+    is_short,
     largest_entry,
+    rows_of_short,
+    value_elsewhere,
     weigh_column,
     weighted_products,
 )
-from safescreen.kernels.compiling import compiled, inlined
+from safescreen.kernels.compiling import compiled, elementwise, inlined, reordered
 from safescreen.kernels.losses import DualPoint, Point, dual_point, unbalanced_point
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace
@@ -246,11 +252,11 @@ def remainder_factor(rho: float) -> float:
 
 
 class Step(NamedTuple):
-    """Newton's step for a candidate, as far as it is taken."""
+    """Newton's step for a candidate."""
 
-    newton: float  # its full length
-    t: float
-    rho: float
+    newton: float  # its length
+    reach: float  # no entry of ``d`` is larger
+    doubt: float  # and none is computed with a larger error
     square: float  # ``aᵀC a``
     magnitude: float  # and the size of its terms
     along: float  # ``gᵀh``
@@ -271,7 +277,7 @@ def find_step(
         subproblem.columns, j, rows, completions.total, workspace.point.curvature, workspace.trial, g
     )
     along, pulled, spread, blur = 0.0, g[working], 0.0, 0.0
-    reach = reach_of(subproblem, completions, workspace.trial, j)
+    reach, error = reach_of(subproblem, completions, workspace.trial, j), subproblem.columns.error[j]
     for a in range(working):
         value = 0.0
         for other in range(working):
@@ -282,6 +288,7 @@ def find_step(
         spread += abs(value) * completions.weight[a]
         blur += abs(value) * completions.length[a]
         reach += abs(value) * completions.reach[a]
+        error += abs(value) * completions.error[a]
     bent = square - 2.0 * along
     for a in range(working):
         value = 0.0
@@ -290,36 +297,98 @@ def find_step(
         completions.resisted[a] = value
         bent += h[a] * value
     newton = c / (max(square - along, 0.0) + 2.0 / subproblem.gamma)
-    t = newton
-    if abs(t) * reach > LARGEST_REACH:
-        t = LARGEST_REACH / reach if c > 0.0 else -LARGEST_REACH / reach
-    return Step(newton, t, abs(t) * reach * (1.0 + 1e-6), square, magnitude, along, pulled, bent, spread, blur)
+    doubt = 8.0 * error + (working + 8.0) * UNIT * reach
+    return Step(newton, reach, doubt, square, magnitude, along, pulled, bent, spread, blur)
 
 
 @inlined
 def bound_moved(
-    subproblem: Subproblem, workspace: Workspace, completions: Completions, base: Base, j: int, c: float
+    subproblem: Subproblem,
+    workspace: Workspace,
+    completions: Completions,
+    base: Base,
+    j: int,
+    c: float,
+    enough: float,
 ) -> tuple[float, float]:
-    """The bound of the model with ``j``, by a point in the direction of Newton's step; and the length ``t`` of that.
+    """The bound of the model with ``j``, by a point in the direction of Newton's step; and the length of that.
 
-    The point is moved no farther than its domain allows for certain.
+    The point is moved no farther than its domain allows for certain. Where a full step is that short by what is known
+    of the columns, and the bound is ``enough``, that is all; or by what is known of a short column's entries. Else
+    ``d`` is looked at entry by entry.
     """
     step = find_step(subproblem, workspace, completions, base, j, c)
-    t, length, g, resisted = step.t, abs(step.t), completions.product, completions.resisted
-    unit, error = (subproblem.y.size + base.size + 64.0) * UNIT, 4.0 * subproblem.columns.error[j]
-    square_error = 2.0 * unit * step.magnitude
-    weight = np.sqrt(step.magnitude) * (1.0 + 1e-6)  # no less than √(aᵀC a), and with the spread than √(dᵀC d)
+    t = step.newton
+    rho = abs(t) * step.reach * (1.0 + 1e-6)
+    if rho <= LARGEST_REACH:
+        bent = 0.5 * remainder_factor(rho) * t * t * (max(step.bent, 0.0) + bend_error(subproblem, base, step, j))
+        bound = bound_along(subproblem, completions, base, step, j, c, Move(t, rho, bent))
+        if bound >= enough:
+            return bound, t
+    if is_short(subproblem.columns, j, subproblem.y.size):
+        move = move_short(subproblem, workspace, completions, base, step, j)
+        bound = bound_along(subproblem, completions, base, step, j, c, move)
+        if bound >= enough:
+            return bound, t
+    point, d = workspace.point, workspace.step
+    fill_direction(subproblem, workspace, completions, base, j)
+    reach = (largest_share(point.p, d, completions.point.scratch) + 2.0 * step.doubt) * (1.0 + 1e-6)
+    if abs(t) * reach > LARGEST_REACH:
+        t = LARGEST_REACH / reach if c > 0.0 else -LARGEST_REACH / reach
+    bent = 0.5 * fall_of_entropy(subproblem.y, point, d, t, step.doubt) * (1.0 + 1e-9)
+    move = Move(t, abs(t) * reach * (1.0 + 1e-6), bent)
+    return bound_along(subproblem, completions, base, step, j, c, move), step.newton
+
+
+class Move(NamedTuple):
+    """A step as far as it is taken."""
+
+    t: float
+    rho: float  # no ``p`` or ``1 - p`` becomes smaller by more than this part of it
+    bent: float  # the entropy falls no farther than this below its tangent
+
+
+@inlined
+def bend_error(subproblem: Subproblem, base: Base, step: Step, j: int) -> float:
+    """By how much ``dᵀC d`` may be larger than computed."""
+    unit, error = units_of_sums(subproblem, base), 4.0 * subproblem.columns.error[j]
+    norms = weight_of(step) + step.spread
+    result: float = 2.0 * unit * step.magnitude + 2.0 * error * step.blur + 6.0 * unit * norms * norms
+    return result
+
+
+@inlined
+def units_of_sums(subproblem: Subproblem, base: Base) -> float:
+    """``η``: what sums over columns are off by, as a part of what Cauchy and Schwarz allow for their terms."""
+    return (subproblem.y.size + base.size + 64.0) * UNIT
+
+
+@inlined
+def weight_of(step: Step) -> float:
+    """No less than ``√(aᵀC a)``, and with the spread than ``√(dᵀC d)``."""
+    weight: float = np.sqrt(step.magnitude) * (1.0 + 1e-6)
+    return weight
+
+
+@compiled
+def bound_along(
+    subproblem: Subproblem, completions: Completions, base: Base, step: Step, j: int, c: float, move: Move
+) -> float:
+    """The bound of the point that is moved so far along the step."""
+    t, length, g, resisted = move.t, abs(move.t), completions.product, completions.resisted
+    unit, error = units_of_sums(subproblem, base), 4.0 * subproblem.columns.error[j]
+    weight = weight_of(step)
     norms, share = weight + step.spread, 0.0
     if subproblem.intercept:
         a = base.size
         excess = abs(base.slope - t * (g[a] - resisted[a])) + unit * base.mass
         excess += length * (error * completions.length[a] + 3.0 * unit * completions.weight[a] * norms)
-        share = share_to_balance(excess, (1.0 - step.rho) * base.mass)
-    if not (share <= LARGEST_IMBALANCE and step.rho < 1.0):
-        return -np.inf, step.newton
+        share = share_to_balance(excess, (1.0 - move.rho) * base.mass)
+    if not (share <= LARGEST_IMBALANCE and move.rho < 1.0):
+        return -np.inf
     relative = (8.0 + 0.5 * share / UNIT) * base.length
     widened = abs(c - t * (step.square - step.along)) + relative * subproblem.columns.error[j]
-    widened += length * (square_error + error * step.blur + 3.0 * unit * weight * norms)
+    widened += length * (2.0 * unit * step.magnitude + error * step.blur + 3.0 * unit * weight * norms)
     lost = widened * widened
     for a in range(base.size):
         widened = abs(completions.correlation[a] - t * (g[a] - resisted[a])) + relative * completions.error[a]
@@ -327,12 +396,94 @@ def bound_moved(
         lost += widened * widened
     lost *= 0.25 * subproblem.gamma * (1.0 + 16.0 * UNIT)
     pulled_error = error * base.pull + 3.0 * unit * base.energy * norms
-    bent = max(step.bent, 0.0) + square_error + 2.0 * error * step.blur + 6.0 * unit * norms * norms
-    bent *= 0.5 * remainder_factor(step.rho) * t * t
     price = subproblem.mu * (base.size + 1.0)
-    slack = 16.0 * (base.size + 16.0) * UNIT * (base.entropy + length * abs(step.pulled) + bent + price + lost)
-    bound = base.entropy - t * step.pulled - length * pulled_error - bent + price - lost - share - slack
-    return bound, step.newton
+    slack = 16.0 * (base.size + 16.0) * UNIT * (base.entropy + length * abs(step.pulled) + move.bent + price + lost)
+    bound: float = base.entropy - t * step.pulled - length * pulled_error - move.bent + price - lost - share - slack
+    return bound
+
+
+@inlined
+def fill_direction(subproblem: Subproblem, workspace: Workspace, completions: Completions, base: Base, j: int) -> None:
+    """Make ``workspace.step`` the direction ``d`` that :func:`find_step` has found."""
+    d, columns = workspace.step, subproblem.columns
+    shift = completions.step[base.size] if subproblem.intercept else 0.0
+    for i in range(d.size):
+        d[i] = -shift
+    for a in range(base.size):
+        add_column(columns, workspace.quadratic.feature[a], -completions.step[a], d)
+    add_any_column(columns, j, 1.0, d, workspace.trial)
+
+
+@elementwise
+def largest_share(p: FloatArray, d: FloatArray, scratch: FloatArray) -> float:
+    """The largest ``|d_i| max(p_i, 1 - p_i)``, found by their bits: those of nonnegative numbers have their order."""
+    for i in range(d.size):
+        scratch[i] = abs(d[i]) * max(p[i], 1.0 - p[i])
+    bits, most = scratch.view(np.int64), np.int64(0)
+    for i in range(d.size):
+        most = max(most, bits[i])
+    bits[0] = most
+    largest: float = scratch[0]
+    return largest
+
+
+@compiled
+def move_short(
+    subproblem: Subproblem, workspace: Workspace, completions: Completions, base: Base, step: Step, j: int
+) -> Move:
+    """How far to go along a step for a column of which few entries are stored, by a look at these.
+
+    In all other samples ``|d_i|`` is no larger than ``elsewhere``, and the remainder is that of ``ρ = |t| elsewhere``.
+    """
+    columns, point, d = subproblem.columns, workspace.point, workspace.trial
+    count = copy_entries_of_short(columns, j, d)
+    rows = rows_of_short(columns, j)
+    shift = completions.step[base.size] if subproblem.intercept else 0.0
+    elsewhere = abs(value_elsewhere(columns, j)) + abs(shift)
+    for e in range(count):
+        d[e] -= shift
+    for a in range(base.size):
+        h = completions.step[a]
+        elsewhere += abs(h) * completions.reach[a]
+        add_in_rows(columns, workspace.quadratic.feature[a], -h, rows, d)
+    elsewhere = elsewhere * (1.0 + 1e-6) + step.doubt
+    reach = elsewhere
+    for e in range(count):
+        p = point.p[rows[e]]
+        reach = max(reach, abs(d[e]) * max(p, 1.0 - p) + 2.0 * step.doubt)
+    reach *= 1.0 + 1e-6
+    t = step.newton
+    if abs(t) * reach > LARGEST_REACH:
+        t = LARGEST_REACH / reach if t > 0.0 else -LARGEST_REACH / reach
+    common = remainder_factor(abs(t) * elsewhere)
+    fall = t * t * common * (max(step.bent, 0.0) + bend_error(subproblem, base, step, j))
+    for e in range(count):
+        i = rows[e]
+        move, factor = remainder_of(point.p[i], subproblem.y[i], d[e], t, step.doubt)
+        fall += point.curvature[i] * move * move * max(factor - common, 0.0)
+    return Move(t, abs(t) * reach * (1.0 + 1e-6), 0.5 * fall * (1.0 + 1e-9))
+
+
+@inlined
+def remainder_of(p: float, y: float, d: float, t: float, doubt: float) -> tuple[float, float]:
+    """How far a sample moves at most, and the factor of its part of the remainder.
+
+    Of ``p`` and ``1 - p`` the one that shrinks, by the part ``r``, has the factor ``κ(r)`` in the remainder, and the
+    other one 1: both weighed by the *other* one's size.
+    """
+    move = abs(t) * (abs(d) + doubt)
+    shrinking = (1.0 - p if t * d * y > 0.0 else p) if abs(d) > doubt else 1.0
+    return move, 1.0 + shrinking * (remainder_factor(move * shrinking) - 1.0)
+
+
+@reordered
+def fall_of_entropy(y: FloatArray, point: Point, d: FloatArray, t: float, doubt: float) -> float:
+    """Twice of what the entropy falls below its tangent at most, entry by entry."""
+    result = 0.0
+    for i in range(d.size):
+        move, factor = remainder_of(point.p[i], y[i], d[i], t, doubt)
+        result += point.curvature[i] * move * move * factor
+    return result
 
 
 @inlined
@@ -341,16 +492,12 @@ def bound_stepped(
 ) -> float:
     """The bound of the model with ``j``, by the dual point of the predictor after Newton's step.
 
-    It is evaluated like that of any other predictor, and follows :func:`bound_moved`, which has found the step.
+    It is evaluated like that of any other predictor, and follows :func:`bound_moved`, which has found the direction.
     """
-    columns, quadratic, u, alpha = subproblem.columns, workspace.quadratic, workspace.step, completions.point.alpha
-    copy_into(u, node.u)
-    if subproblem.intercept:
-        for i in range(u.size):
-            u[i] -= t * completions.step[base.size]
-    for a in range(base.size):
-        add_column(columns, quadratic.feature[a], -t * completions.step[a], u)
-    add_any_column(columns, j, t, u, workspace.trial)
+    columns, quadratic, alpha = subproblem.columns, workspace.quadratic, completions.point.alpha
+    u = workspace.step  # so far the direction
+    for i in range(u.size):
+        u[i] = node.u[i] + t * u[i]
     dual = dual_point(subproblem, u, 0.0, completions.point, INTERCEPT_AS_IT_IS)
     widened = abs(dot_any_column(columns, j, alpha, workspace.trial)) + dual.error_scale * columns.error[j]
     lost = widened * widened

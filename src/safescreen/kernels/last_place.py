@@ -297,7 +297,7 @@ def look_at_candidates(
         if not bound >= cursor.cutoff:
             if progress.halted:
                 break
-            bound, step = bound_moved(subproblem, workspace, completions, base, j, c)
+            bound, step = bound_moved(subproblem, workspace, completions, base, j, c, cursor.cutoff)
             moved += 1
         if not bound >= cursor.cutoff:
             own = bound_stepped(subproblem, search.refit_node, workspace, completions, base, j, step)
@@ -310,7 +310,7 @@ def look_at_candidates(
             last.step[survivors] = step
             last.bound[survivors] = bound
             survivors += 1
-    cursor.spent += subproblem.y.size * (free + (base.size + 5) * moved + (base.size + 64) * stepped)
+    cursor.spent += subproblem.y.size * (free + (base.size + 5) * moved + (2 * base.size + 80) * stepped)
     state.closed, state.survivors, state.at, state.unsolved = closed, survivors, 0, 0
 
 

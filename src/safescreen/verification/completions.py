@@ -122,8 +122,8 @@ class Completions:
     def newton_steps(self, added: Columns) -> tuple[Array, Array, Array]:
         """How the predictor changes by one Newton step for each column, the fitted ones following.
 
-        Along ``d = a - B h`` with ``h = (BᵀC B + ridge)⁻¹ BᵀC a``, by ``t = aᵀα / (aᵀC d + 2/γ)``, the largest entries
-        of ``d`` being no larger than the third number.
+        Along ``d = a - B h`` with ``h = (BᵀC B + ridge)⁻¹ BᵀC a``, by ``t = aᵀα / (aᵀC d + 2/γ)``. A step of one
+        changes no ``p`` and no ``1 - p`` by more than the third number times itself.
         """
         terms, samples, p = self.problem.terms, self.problem.samples, self.p
         A = (self.fitted.X - self.fitted.means) / self.fitted.scales
@@ -138,7 +138,7 @@ class Completions:
             h = np.zeros((len(columns), B.shape[1]))
         d = columns - h @ B.T
         curvature = np.maximum(np.einsum("ij,ij->i", columns * C, d), 0.0) + 2.0 / terms.gamma
-        reach = np.abs(columns).max(axis=1) + np.abs(h) @ np.abs(B).max(axis=0)
+        reach = (np.abs(d) * np.maximum(p, 1.0 - p)).max(axis=1, initial=1e-300)
         return d, columns @ (samples.weights * samples.labels * p) / curvature, reach
 
     def evaluate(self, added: Columns, P: Array) -> NodeBounds:
