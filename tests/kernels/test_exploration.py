@@ -30,10 +30,12 @@ from safescreen.kernels.goals import BEST_MODEL, Goal
 from safescreen.kernels.listing import make_listing
 from safescreen.kernels.node import make_node
 from safescreen.kernels.node_relaxation import GRAM, NEWTON
-from safescreen.kernels.open_nodes import add_root, count_waiting, enlarged, make_open_nodes, pop, unpack
+from safescreen.kernels.open_nodes import add_root, arrange, count_waiting, enlarged, make_open_nodes, pop, unpack
+from safescreen.kernels.outward import Order
 from safescreen.kernels.proof_log import empty_log, make_proof_log
 from safescreen.kernels.subproblem import FREE, IN, OUT
 from safescreen.testing.reference import brute_force, fit_support
+from safescreen.tuning import NODE_PATIENCE, PAIR_PATIENCE, SWEEP_TRIALS
 
 # by design, and silent where compiled: the hash overflows, and relaxations meet inf - inf and zero times infinity
 pytestmark = [
@@ -366,6 +368,85 @@ def test_a_feature_that_screening_decided_is_replaced(exploration):
     assert count_waiting(exploration.open_nodes) == waiting
 
 
+# -- branching on many features at once, and without a relaxation ----------------------------------------
+
+
+def with_tallies(exploration, worth, branched=0):
+    """The node at hand, as if relaxing two places cost so many sweeps."""
+    tally, cursor = exploration.tally[0], exploration.cursor[0]
+    tally.pairs_relaxed, tally.pairs_relaxing = SWEEP_TRIALS, SWEEP_TRIALS * 100 * worth
+    tally.last_swept, tally.last_sweeping = SWEEP_TRIALS, SWEEP_TRIALS * 100
+    put(exploration.node, [FREE, FREE, IN, FREE, FREE, FREE], [0.9, 0.5, 0.7, 0.2, 0.0, 0.0])
+    kernel.add_columns(exploration.subproblem.columns, exploration.node.x, 0.0, exploration.node.u)
+    cursor.chosen, cursor.bound, cursor.branched, cursor.parent, cursor.places = 1, 0.3, branched, 7, 2
+    return exploration
+
+
+@pytest.mark.parametrize(
+    ("worth", "branched", "out"), [(1, 0, []), (2, 0, [1]), (3, 0, [1, 3]), (1, 15, [1, 3]), (4, 15, [1, 3, 0])]
+)
+def test_relaxations_that_cost_many_sweeps_are_rare(call, worth, branched, out):
+    exploration = with_tallies(
+        explorer_of(random_problem(0, k=3), log=make_proof_log(50, 100, 6, 0, 1))[0], worth, branched
+    )
+    node, nodes, log, cursor = exploration.node, exploration.open_nodes, exploration.log, exploration.cursor[0]
+    kernel.release(nodes, pop(nodes))
+    call(kernel.branch_off, exploration, now_of(exploration))
+    assert np.flatnonzero(node.status == OUT).tolist() == sorted(out)
+    assert not node.x[out].any()
+    A = exploration.subproblem.columns.dense
+    assert node.u == pytest.approx(A.T @ node.x, abs=1e-12)
+    assert cursor.branched == branched + len(out)
+    assert log.counts[0].nodes == len(out)
+    parents = [7, *range(len(out))]
+    waiting = {int(nodes.decision[slot]): slot for slot in nodes.heap[: count_waiting(nodes)]}
+    assert sorted(waiting) == sorted(j + 1 for j in out)
+    for i, j in enumerate(out):  # each waits with what went out before it, below the node that went out last
+        status = [OUT if other in out[:i] else IN if other in (2, j) else FREE for other in range(6)]
+        assert unpacked(exploration, waiting[j + 1]) == status
+        assert (nodes.bound[waiting[j + 1]], nodes.parent[waiting[j + 1]]) == (0.3, parents[i])
+        assert (log.decision[i], log.parent[i], log.n_entries[i]) == (-j - 1, parents[i], -1)
+    assert cursor.parent == parents[len(out)]
+
+
+def test_branching_off_waits_for_sweeps_and_leaves_room():
+    exploration = with_tallies(explorer_of(random_problem(0, k=3))[0], 100)
+    exploration.tally[0].last_swept = SWEEP_TRIALS - 1  # nobody knows yet what they cost
+    kernel.branch_off(exploration, now_of(exploration))
+    assert not (exploration.node.status == OUT).any()
+    exploration = with_tallies(explorer_of(random_problem(0, k=3), slots=6)[0], 100)
+    kernel.branch_off(exploration, now_of(exploration))
+    assert exploration.open_nodes.counts[0].vacant == 3
+    exploration = with_tallies(explorer_of(random_problem(0, k=3))[0], 100)
+    kernel.branch_off(exploration, now_of(exploration))
+    assert np.flatnonzero(exploration.node.status == OUT).tolist() == [0, 1, 3, 4, 5]  # all that there are
+    assert not exploration.node.x[[0, 1, 3]].any()
+
+
+def test_next_to_the_model_nodes_are_branched_without_a_relaxation(call):
+    exploration, _ = explorer_of(random_problem(0, k=3), log=make_proof_log(50, 100, 6, 0, 1))
+    node, nodes, cursor = exploration.node, exploration.open_nodes, exploration.cursor[0]
+    cursor.places = 3
+    assert not call(kernel.is_branched_at_once, exploration, cursor)  # the order is that of bounds
+    arrange(nodes, Order(1, np.array([0, 2, 4]), 3, 2.0))
+    assert call(kernel.is_branched_at_once, exploration, cursor)
+    node.status[0] = OUT
+    assert call(kernel.is_branched_at_once, exploration, cursor)
+    node.status[2] = OUT
+    assert not call(kernel.is_branched_at_once, exploration, cursor)  # two are exchanged
+    node.status[:5] = [IN, FREE, OUT, FREE, IN]
+    cursor.places = 1
+    assert not call(kernel.is_branched_at_once, exploration, cursor)  # swept
+    node.status[:5] = [IN, FREE, OUT, FREE, FREE]
+    cursor.places, cursor.parent, cursor.decision, cursor.bound, cursor.cutoff = 2, 7, -3, 0.3, 0.6
+    kernel.release(nodes, pop(nodes))
+    assert call(kernel.is_branched_at_once, exploration, cursor)
+    kernel.branch_unrelaxed(exploration)
+    assert node.status.tolist() == [IN, FREE, OUT, FREE, IN, FREE]
+    assert (exploration.tally[0].nodes, exploration.log.n_entries[0], exploration.log.decision[0]) == (1, -1, -3)
+    assert (cursor.parent, cursor.decision, cursor.at_hand) == (0, 5, True)
+
+
 # -- opening, closing and putting back -------------------------------------------------------------------
 
 
@@ -539,9 +620,14 @@ def test_starts_and_targets(exploration):
     assert kernel.node_start(node, now.tally).strategy == GRAM  # a try now and then
     now.cursor.cutoff, now.cursor.is_leaf = 0.6, False
     orders = ORDERS._replace(goal=Goal(BEST_MODEL, 1e-2))
-    assert kernel.node_target(now.cursor, orders) == pytest.approx((0.6, 5e-4, 0.1))
+    assert kernel.node_target(now, orders) == pytest.approx((0.6, 5e-4, NODE_PATIENCE))
+    now.cursor.places, now.tally.pairs_relaxed, now.tally.last_swept = 2, SWEEP_TRIALS, SWEEP_TRIALS
+    now.tally.pairs_relaxing, now.tally.last_sweeping = 100, 10
+    assert kernel.node_target(now, orders).patience == NODE_PATIENCE
+    now.tally.pairs_relaxing = 1000  # what such a node does not close costs many sweeps
+    assert kernel.node_target(now, orders).patience == PAIR_PATIENCE
     now.cursor.is_leaf = True
-    assert kernel.node_target(now.cursor, orders).patience == 0.0
+    assert kernel.node_target(now, orders).patience == 0.0
     subproblem = exploration.subproblem._replace(gamma=4.0, mu=0.25)
     assert kernel.refit_start(subproblem, node) == (1.0, 0.2, GRAM)
     node.progress[0].strategy = 2

@@ -150,7 +150,7 @@ def test_node_round_trip(call):
     assert (nodes.parent[slot], nodes.decision[slot], nodes.length[slot]) == (12, -4, 3)
     node = filled_node(case, np.full(6, 9.0), np.zeros(6), 0.0, 0.0)
     assert call(kernel.pop, nodes) == slot
-    assert call(kernel.load, case.subproblem, nodes, node, slot) == 0.75
+    assert call(kernel.load, case.subproblem, nodes, node, slot, False) == 0.75
     assert np.array_equal(node.x, X)
     assert np.array_equal(node.status, STATUS)
     assert (case.progress.level, case.progress.intercept) == (0.4, -0.3)
@@ -179,8 +179,19 @@ def test_warm_starts_are_cut_to_the_width(store):
         kernel.save(nodes, node, 0.75, -1, 0)
     else:
         kernel.add_root(nodes, STATUS, X, (0.75, 0.4, -0.3))
-    kernel.load(case.subproblem, nodes, node, kernel.pop(nodes))
+    kernel.load(case.subproblem, nodes, node, kernel.pop(nodes), False)
     assert node.x.tolist() == [0.0, 0.5, 0.0, -1.25, 0.0, 0.0]
+
+
+def test_of_a_node_to_be_swept_only_what_is_in_has_coefficients():
+    case, nodes = random_case(0), make_open_nodes(4, 6, 6, 4)
+    node = filled_node(case, X, STATUS)
+    kernel.save(nodes, node, 0.75, -1, 0)
+    slot = kernel.pop(nodes)
+    assert nodes.inside[slot] == np.count_nonzero(STATUS == IN)
+    kernel.load(case.subproblem, nodes, node, slot, True)
+    assert node.x.tolist() == np.where(STATUS == IN, X, 0.0).tolist()
+    assert node.status.tolist() == STATUS.tolist()
 
 
 def test_coefficients_of_features_out_or_without_a_slot_are_dropped():
@@ -191,7 +202,7 @@ def test_coefficients_of_features_out_or_without_a_slot_are_dropped():
     status[3] = OUT
     node = filled_node(case, np.where(status == OUT, 3.0, X + 1.0), status)
     kernel.save(nodes, node, 0.75, -1, 0)
-    kernel.load(subproblem, nodes, node, kernel.pop(nodes))
+    kernel.load(subproblem, nodes, node, kernel.pop(nodes), False)
     assert node.x.tolist() == [1.0, 1.5, 0.0, 0.0, 0.0, 0.0]  # 0 and 1 took the two slots that are not reserved
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import safescreen as ss
-from safescreen.kernels.outward import layers_of
+from safescreen.kernels.outward import count_inside, layers_of
 from safescreen.search import outward, tree_search
 from safescreen.search.solution import near_sentence
 from safescreen.testing.hard_neighbourhoods import neighbourhood_failures, stopped_search
@@ -100,7 +100,9 @@ def test_layers_are_what_models_exchange_at_least():
         codes = np.concatenate([status, np.zeros(-n % 4, np.int64)]).reshape(-1, 4)
         bits = (codes * [1, 4, 16, 64]).sum(axis=1).astype(np.uint8)
         least = min(len(set(model.tolist()).difference(each)) for each in possible)
-        assert layers_of(bits[None], np.sort(model), places)[0] == least
+        inside = count_inside(bits[None])
+        assert inside[0] == np.count_nonzero(status == 1)
+        assert layers_of(bits[None, model >> 2], inside, model, places)[0] == least
 
 
 def test_the_sentence_says_what_is_left_to_say():

@@ -39,7 +39,7 @@ def run_listing(exploration: Exploration, workspace: Workspace, orders: Orders) 
         outcome = next_node(exploration, workspace.gram, orders)
         if outcome != OPENED:
             return outcome
-        relax(subproblem, node, workspace, node_start(node, now.tally), node_target(now.cursor, orders))
+        relax(subproblem, node, workspace, node_start(node, now.tally), node_target(now, orders))
         if node.progress[0].halted:
             return put_back(exploration.open_nodes, node, exploration.log, now.cursor)
         if settle(node, exploration.models, exploration.log, now, orders):

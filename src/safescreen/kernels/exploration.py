@@ -49,9 +49,13 @@ from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
 from safescreen.kernels.vectors import kth_and_next_largest
 from safescreen.rounding import UNIT
 from safescreen.tuning import (
+    BRANCHED_SHARE,
     GRAM_TRIAL_PERIOD,
+    LAYERS_AT_ONCE,
+    MANY_SWEEPS,
     NODE_PATIENCE,
     NODE_TOLERANCE,
+    PAIR_PATIENCE,
     PLUNGE,
     REFIT_TOLERANCE,
     ROUNDING_FRACTIONAL,
@@ -80,6 +84,8 @@ TALLY = record_type(
         ("refits", "i8"),
         ("exact_nodes", "i8"),  # nodes that needed exact Hessians
         ("closed_bound", "f8"),  # the smallest bound of anything pruned or screened away
+        ("pairs_relaxed", "i8"),  # nodes with two places left that were relaxed
+        ("pairs_relaxing", "i8"),  # arithmetic spent on that
         ("last_relaxed", "i8"),  # nodes with one place left that were relaxed
         ("last_relaxing", "i8"),  # arithmetic spent on that
         ("last_survived", "i8"),  # those of them that had to be swept
@@ -99,6 +105,7 @@ CURSOR = record_type(
         ("spent", "i8"),  # arithmetic of this call
         ("places", "i8"),  # left in the node at hand
         ("chosen", "i8"),  # the feature to branch on, -1 if there is none
+        ("branched", "i8"),  # features that this node and those right above it were branched on at once
         ("stop", "i8"),  # written by others: 1 when the worker is called back
         ("at_hand", "?"),  # there is a node: the last one's child, or one just opened
         ("relaxed", "?"),  # the node is
@@ -218,7 +225,7 @@ def run(
         if outcome != OPENED:
             return outcome
         if is_relaxed_first(now):
-            relax(subproblem, node, workspace, node_start(node, now.tally), node_target(now.cursor, orders))
+            relax(subproblem, node, workspace, node_start(node, now.tally), node_target(now, orders))
             if node.progress[0].halted:
                 return put_back(exploration.open_nodes, node, exploration.log, now.cursor)
             if settle(node, exploration.models, exploration.log, now, orders):
@@ -235,6 +242,7 @@ def run(
             continue
         if outcome != OPENED:
             return outcome
+        branch_off(exploration, now)
         branch(subproblem, node, exploration.open_nodes, exploration.root, now.cursor)
 
 
@@ -249,11 +257,20 @@ def is_relaxed_first(now: Now) -> bool:
     if cursor.places != 1 or cursor.cannot_be_swept or tally.last_relaxed < SWEEP_TRIALS or tally.last_swept == 0:
         cursor.relaxed = True
         return True
-    saved = tally.last_sweeping / tally.last_swept * (tally.last_relaxed - tally.last_survived)
     tries = tally.nodes % GRAM_TRIAL_PERIOD == 0 and tally.last_relaxing < SWEEP_TRIAL_SHARE * tally.last_sweeping
-    cursor.relaxed = saved >= tally.last_relaxing or tries
+    cursor.relaxed = tries or not sweeps_pay(tally)
     relaxed: bool = cursor.relaxed
     return relaxed
+
+
+@inlined
+def sweeps_pay(tally: Record) -> bool:
+    """Whether relaxing nodes with one place left has cost more than the sweeps it has saved."""
+    if tally.last_swept == 0:
+        return False
+    saved = tally.last_sweeping / tally.last_swept * (tally.last_relaxed - tally.last_survived)
+    pay: bool = tally.last_relaxed >= SWEEP_TRIALS and saved < tally.last_relaxing
+    return pay
 
 
 @inlined
@@ -319,7 +336,7 @@ def begin_round(cursor: Record) -> None:
 
 @compiled
 def next_node(exploration: Exploration, gram: Gram, orders: Orders) -> int:
-    """Have a node at hand that must be relaxed, the last one's child or the best open one; or say why there is none."""
+    """Have a node at hand to explore, the last one's child or the best open one; or say why there is none."""
     nodes, node, log, cursor = exploration.open_nodes, exploration.node, exploration.log, exploration.cursor[0]
     while True:
         cursor.cutoff = cutoff(orders.goal, exploration.shared[0].upper)
@@ -341,9 +358,42 @@ def next_node(exploration: Exploration, gram: Gram, orders: Orders) -> int:
         if first_hopeless(exploration.root, node, IN) >= 0:
             close_unexplored(node, log, cursor, exploration.tally[0], cursor.bound)
         elif fits_budget(exploration.subproblem, node, cursor):
-            return OPENED
+            if not is_branched_at_once(exploration, cursor):
+                return OPENED
+            branch_unrelaxed(exploration)
         else:
             close_unexplored(node, log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
+
+
+@inlined
+def is_branched_at_once(exploration: Exploration, cursor: Record) -> bool:
+    """Whether to branch on a feature of the model to go outward from without a relaxation, which would close nothing.
+
+    That is so in the layers next to the model, where few nodes are left once its features are decided.
+    """
+    node, nodes = exploration.node, exploration.open_nodes
+    if nodes.counts[0].order == 0 or cursor.places < 2 or first_hopeless(exploration.root, node, FREE) >= 0:
+        return False
+    if strongest_of_model(listed(node), node.status, node.best_q, node.x, nodes.is_in_model) < 0:
+        return False
+    return layer_at_hand(node, nodes) <= LAYERS_AT_ONCE
+
+
+@inlined
+def layer_at_hand(node: Node, nodes: OpenNodes) -> int:
+    """The layer of the node at hand."""
+    counts = nodes.counts[0]
+    return layer_of(listed(node), node.status, nodes.is_in_model, counts.exchangeable, counts.places)
+
+
+@inlined
+def branch_unrelaxed(exploration: Exploration) -> None:
+    """Branch the node at hand as it is."""
+    node, cursor = exploration.node, exploration.cursor[0]
+    exploration.tally[0].nodes += 1
+    cursor.parent = log_node(exploration.log, cursor.parent, cursor.decision, node, False)
+    cursor.decision = 0
+    branch(exploration.subproblem, node, exploration.open_nodes, exploration.root, cursor)
 
 
 @compiled
@@ -362,7 +412,8 @@ def open_next(exploration: Exploration, gram: Gram, orders: Orders) -> int:
         release(nodes, slot)
         return CLOSED
     recycled = recycle_slots(exploration.subproblem, node, gram)
-    cursor.bound = load(exploration.subproblem, nodes, node, slot)
+    swept_at_once = nodes.inside[slot] == exploration.subproblem.k - 1 and sweeps_pay(exploration.tally[0])
+    cursor.bound = load(exploration.subproblem, nodes, node, slot, swept_at_once)
     if orders.screen_nodes and not screen_by_root(node, exploration.root, exploration.tally[0], cursor.cutoff):
         close_unexplored(node, exploration.log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
         return CLOSED
@@ -374,6 +425,7 @@ def open_next(exploration: Exploration, gram: Gram, orders: Orders) -> int:
             save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
         return CLOSED
     add_columns(exploration.subproblem.columns, node.x, node.progress[0].intercept, node.u)
+    cursor.branched = 0
     cursor.spent += node.status.size + 4 * node.progress[0].listed + node.u.size * nodes.length[slot]
     node.progress[0].modelled = False
     cursor.at_hand = True
@@ -489,9 +541,15 @@ def node_start(node: Node, tally: Record) -> Start:
 
 
 @inlined
-def node_target(cursor: Record, orders: Orders) -> Target:
-    """Until the node is pruned, solved, or certain to be branched; a leaf is always solved."""
-    patience = 0.0 if cursor.is_leaf else NODE_PATIENCE
+def node_target(now: Now, orders: Orders) -> Target:
+    """Until the node is pruned, solved, or certain to be branched; a leaf is always solved.
+
+    With two places left a good bound is worth more where it costs many sweeps: what it does not close is swept.
+    """
+    cursor = now.cursor
+    dear = cursor.places == 2 and sweeps_per_pair(now.tally) > MANY_SWEEPS
+    patience = PAIR_PATIENCE if dear else NODE_PATIENCE
+    patience = 0.0 if cursor.is_leaf else patience
     return Target(cursor.cutoff, NODE_TOLERANCE * orders.goal.rel_gap, patience)
 
 
@@ -506,6 +564,9 @@ def settle(node: Node, models: Models, log: ProofLog, now: Now, orders: Orders) 
     if cursor.places == 1:
         tally.last_relaxed += 1
         tally.last_relaxing += 2 * progress.work + 64 * progress.listed
+    elif cursor.places == 2:
+        tally.pairs_relaxed += 1
+        tally.pairs_relaxing += 2 * progress.work + 64 * progress.listed
     cursor.proves_more = progress.bound >= cursor.bound  # else the parent's bound holds, and this point adds nothing
     cursor.bound = max(cursor.bound, progress.bound)
     listing = orders.goal.kind != BEST_MODEL  # then the point says which supports are left
@@ -676,6 +737,41 @@ def decide(subproblem: Subproblem, node: Node, j: int, choice: int) -> None:
         node.x[j] = 0.0
 
 
+@inlined
+def sweeps_per_pair(tally: Record) -> float:
+    """How many sweeps cost as much as relaxing a node with two places left, 0 as long as nobody knows."""
+    if tally.last_swept < SWEEP_TRIALS or tally.pairs_relaxed < SWEEP_TRIALS:
+        return 0.0
+    sweeps: float = tally.pairs_relaxing / tally.pairs_relaxed * tally.last_swept / max(tally.last_sweeping, 1)
+    return sweeps
+
+
+@compiled
+def branch_off(exploration: Exploration, now: Now) -> None:
+    """With two places left, branch on several features at once where a relaxation costs more than a sweep or two.
+
+    The sides with a feature in wait to be swept. The node goes on with all of them out, and is relaxed after one more
+    branching: when the sweeps have cost about as much as that will, or added a good part to those of the nodes above.
+    """
+    node, nodes, root, log = exploration.node, exploration.open_nodes, exploration.root, exploration.log
+    cursor, tally = now.cursor, now.tally
+    worth = sweeps_per_pair(tally)
+    if cursor.places != 2 or worth == 0.0 or first_hopeless(root, node, FREE) >= 0:
+        return
+    for _ in range(int(max(worth, BRANCHED_SHARE * cursor.branched)) - 1):
+        j = cursor.chosen
+        if j < 0 or node.status[j] != FREE:
+            j, _ = choose(node)
+        if j < 0 or nodes.counts[0].vacant < 4 or is_full(log):
+            return
+        kept, node.status[j] = node.x[j], IN
+        save(nodes, node, cursor.bound, cursor.parent, j + 1)
+        node.status[j], node.x[j] = FREE, kept
+        decide(exploration.subproblem, node, j, OUT)
+        cursor.parent = log_node(log, cursor.parent, -j - 1, node, False)
+        cursor.branched += 1
+
+
 @compiled
 def branch(subproblem: Subproblem, node: Node, nodes: OpenNodes, root: RootBounds, cursor: Record) -> None:
     """Split on a feature: the likelier side is next if its bound is near the best, the other one waits.
@@ -684,7 +780,7 @@ def branch(subproblem: Subproblem, node: Node, nodes: OpenNodes, root: RootBound
     """
     j, order = first_hopeless(root, node, FREE), nodes.counts[0].order
     if j < 0 and order != 0:
-        j = strongest_of_model(node.status, node.best_q, node.x, nodes.is_in_model)
+        j = strongest_of_model(listed(node), node.status, node.best_q, node.x, nodes.is_in_model)
     if j < 0:
         j = cursor.chosen
     if j >= 0 and node.status[j] != FREE:
@@ -706,8 +802,7 @@ def branch(subproblem: Subproblem, node: Node, nodes: OpenNodes, root: RootBound
     best = nodes.bound[nodes.heap[0]]
     near = cursor.bound <= best + PLUNGE * (cursor.cutoff - best)
     if order != 0:
-        layer = layer_of(node.status, nodes.is_in_model, nodes.counts[0].places)
-        near = near and layer * nodes.counts[0].step <= nodes.key[nodes.heap[0]]
+        near = near and layer_at_hand(node, nodes) * nodes.counts[0].step <= nodes.key[nodes.heap[0]]
     cursor.at_hand = near or nodes.counts[0].waiting > nodes.counts[0].most
     if not cursor.at_hand:
         save(nodes, node, cursor.bound, cursor.parent, cursor.decision)

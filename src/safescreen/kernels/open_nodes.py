@@ -13,7 +13,7 @@ from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray, St
 from safescreen.kernels.columns import make_decided_dense, make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined, record_type
 from safescreen.kernels.node import Node, listed
-from safescreen.kernels.outward import Order, keys_of, layer_of, outward_key
+from safescreen.kernels.outward import Order, count_inside, keys_of, layer_of, layers_of, outward_key
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
 from safescreen.tuning import SMALL_STORE
 
@@ -24,6 +24,7 @@ COUNTS = record_type(
         ("most", "i8"),  # nodes beyond which depth comes first
         ("order", "i8"),  # the number of its order
         ("places", "i8"),  # features that a model may have, where the order is outward
+        ("exchangeable", "i8"),  # features of the model to go outward from
         ("step", "f8"),  # between two layers, likewise
     ]
 )
@@ -41,6 +42,7 @@ class OpenNodes(NamedTuple):
     level: FloatArray
     intercept: FloatArray
     bits: npt.NDArray[np.uint8]  # (slots, bytes): two bits per feature
+    inside: npt.NDArray[np.int32]  # how many of them are in
     parent: IndexArray  # number of the parent in the log
     decision: npt.NDArray[np.int32]  # what distinguishes the node from it: ±(feature + 1), 0 for nothing
     length: npt.NDArray[np.int32]  # entries in the warm start
@@ -52,7 +54,7 @@ class OpenNodes(NamedTuple):
     counts: RecordArray  # [a record of `COUNTS`]
 
 
-PER_NODE = ("bound", "key", "level", "intercept", "bits", "parent", "decision", "length", "feature", "value")
+PER_NODE = ("bound", "key", "level", "intercept", "bits", "inside", "parent", "decision", "length", "feature", "value")
 """The arrays with one entry per slot."""
 
 
@@ -64,6 +66,7 @@ def make_open_nodes(slots: int, features: int, width: int, most: int) -> OpenNod
         level=np.empty(slots),
         intercept=np.empty(slots),
         bits=np.empty((slots, (features + 3) // 4), np.uint8),
+        inside=np.empty(slots, np.int32),
         parent=np.empty(slots, np.int64),
         decision=np.empty(slots, np.int32),
         length=np.empty(slots, np.int32),
@@ -72,7 +75,7 @@ def make_open_nodes(slots: int, features: int, width: int, most: int) -> OpenNod
         vacant=np.arange(slots - 1, -1, -1, dtype=np.int32),
         heap=np.empty(slots, np.int32),
         is_in_model=np.zeros(features, np.bool_),
-        counts=np.array([(slots, 0, most, 0, 0, 1.0)], COUNTS),
+        counts=np.array([(slots, 0, most, 0, 0, 0, 1.0)], COUNTS),
     )
 
 
@@ -105,10 +108,11 @@ def arrange(nodes: OpenNodes, order: Order) -> None:
     if counts["order"] == order.number:
         return
     counts["order"], counts["places"], counts["step"] = order.number, order.places, order.step
+    counts["exchangeable"] = order.model.size
     nodes.is_in_model[:] = False
     nodes.is_in_model[order.model] = True
     slots = nodes.heap[: counts["waiting"]].copy()
-    nodes.key[slots] = keys_of(nodes.bound[slots], nodes.bits[slots], order)
+    _give_keys(nodes, slots)
     _make_heap(nodes, slots)
 
 
@@ -125,6 +129,16 @@ def emptied(nodes: OpenNodes) -> OpenNodes:
     nodes.vacant[:] = np.arange(slots - 1, -1, -1)
     nodes.counts["vacant"], nodes.counts["waiting"] = slots, 0
     return nodes
+
+
+def _give_keys(nodes: OpenNodes, slots: npt.NDArray[np.int32]) -> None:
+    """Give these the numbers by which they are ordered."""
+    order, bounds = order_of(nodes), nodes.bound[slots]
+    if order.number != 0:
+        bytes_of_model = nodes.bits[slots[:, None], order.model >> 2]
+        layers = layers_of(bytes_of_model, nodes.inside[slots], order.model, order.places)
+        bounds = keys_of(bounds, layers, order.step)
+    nodes.key[slots] = bounds
 
 
 def _make_heap(nodes: OpenNodes, slots: npt.NDArray[np.int32]) -> None:
@@ -147,6 +161,7 @@ def add_root(nodes: OpenNodes, status: StatusArray, x: FloatArray, start: tuple[
     codes = np.where(status == IN, 1, np.where(status == OUT, 2, 0)).astype(np.uint8)
     codes = np.concatenate([codes, np.zeros(-codes.size % 4, np.uint8)]).reshape(-1, 4)
     nodes.bits[slot] = codes[:, 0] | codes[:, 1] << 2 | codes[:, 2] << 4 | codes[:, 3] << 6
+    nodes.inside[slot] = count_inside(nodes.bits[slot : slot + 1])[0]
     nodes.length[slot] = nonzero.size
     nodes.feature[slot, : nonzero.size] = nonzero
     nodes.value[slot, : nonzero.size] = x[nonzero]
@@ -234,7 +249,7 @@ def joined(nodes: OpenNodes, others: OpenNodes) -> OpenNodes:
 
 def admit(nodes: OpenNodes, slots: npt.NDArray[np.int32], arrived: npt.NDArray[np.int32]) -> None:
     """Let these slots be the open nodes, some of which have arrived with keys of another order."""
-    nodes.key[arrived] = keys_of(nodes.bound[arrived], nodes.bits[arrived], order_of(nodes))
+    _give_keys(nodes, arrived)
     _make_heap(nodes, slots)
 
 
@@ -295,13 +310,13 @@ def save(nodes: OpenNodes, node: Node, bound: float, parent: int, decision: int)
     slot = nodes.vacant[counts.vacant]
     nodes.bound[slot] = nodes.key[slot] = bound
     if counts.order != 0:
-        layer = layer_of(node.status, nodes.is_in_model, counts.places)
+        layer = layer_of(listed(node), node.status, nodes.is_in_model, counts.exchangeable, counts.places)
         nodes.key[slot] = outward_key(layer, bound, counts.step)
     nodes.parent[slot] = parent
     nodes.decision[slot] = decision
     nodes.level[slot] = progress.level
     nodes.intercept[slot] = progress.intercept
-    pack(node, nodes.bits[slot])
+    nodes.inside[slot] = pack(node, nodes.bits[slot])
     width, length = nodes.feature.shape[1], 0
     for j in listed(node):
         if node.x[j] != 0.0 and length < width:
@@ -313,14 +328,16 @@ def save(nodes: OpenNodes, node: Node, bound: float, parent: int, decision: int)
 
 
 @compiled
-def load(subproblem: Subproblem, nodes: OpenNodes, node: Node, slot: int) -> float:
-    """Bring a stored node back and free its slot; returns its bound."""
+def load(subproblem: Subproblem, nodes: OpenNodes, node: Node, slot: int, decided_only: bool) -> float:
+    """Bring a stored node back, with coefficients of what is in, or of all, and free its slot; returns its bound."""
     progress = node.progress[0]
     unpack(nodes.bits[slot], node)
     make_decided_dense(subproblem.columns, node.status, listed(node))  # these first: without them the node is nothing
     reserved = reserved_slots(subproblem.columns, subproblem.k)
     for i in range(nodes.length[slot]):
         feature: int = np.int64(nodes.feature[slot, i])  # type: ignore[assignment]  # of the kind all features have
+        if decided_only and node.status[feature] != IN:
+            continue
         if node.status[feature] != OUT and make_dense(subproblem.columns, feature, reserved):
             node.x[feature] = nodes.value[slot, i]
     progress.level = nodes.level[slot]
@@ -331,15 +348,21 @@ def load(subproblem: Subproblem, nodes: OpenNodes, node: Node, slot: int) -> flo
 
 
 @inlined
-def pack(node: Node, bits: npt.NDArray[np.uint8]) -> None:
-    """Write what is decided about every feature as two bits: 0 free, 1 in, 2 out. Few are listed, the others out."""
+def pack(node: Node, bits: npt.NDArray[np.uint8]) -> int:
+    """Write what is decided about every feature as two bits: 0 free, 1 in, 2 out; returns how many are in.
+
+    Few are listed, the others are out.
+    """
+    inside = 0
     for i in range(bits.size):
         bits[i] = ALL_OUT
     for j in listed(node):
         if node.status[j] != OUT:
             bits[j >> 2] ^= np.uint8((3 if node.status[j] == IN else 2) << (2 * (j & 3)))
+            inside += 1 if node.status[j] == IN else 0
     for j in range(node.status.size, 4 * bits.size):
         bits[j >> 2] ^= np.uint8(2 << (2 * (j & 3)))
+    return inside
 
 
 @inlined

@@ -16,10 +16,13 @@ import numpy.typing as npt
 
 from safescreen.arrays import FloatArray, IndexArray, StatusArray
 from safescreen.kernels.compiling import compiled, inlined
-from safescreen.kernels.subproblem import FREE, IN, OUT
+from safescreen.kernels.subproblem import FREE, IN
 
-ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 64
 """Nodes whose bits are looked at at a time: memory against calls."""
+
+LARGEST_STEP = 1e290
+"""So many times any number of features is a float still."""
 
 _INSIDE = np.array([(byte & 0x55).bit_count() for byte in range(256)], np.uint8)  # of four features; see `pack`
 
@@ -38,43 +41,52 @@ BEST_BOUND_FIRST = Order(0, np.empty(0, np.int64), 0, 1.0)
 
 def outward_from(number: int, model: IndexArray, places: int, upper: float) -> Order:
     """The order that begins with a model whose objective is ``upper``."""
-    return Order(number, model, places, 2.0 * upper)
+    return Order(number, model, places, min(2.0 * upper, LARGEST_STEP))
 
 
-def layers_of(bits: npt.NDArray[np.uint8], model: IndexArray, places: int) -> IndexArray:
-    """The layers of nodes, given their bits: how many features of the model all their models lack at least."""
-    layers = np.empty(len(bits), np.int64)
+def count_inside(bits: npt.NDArray[np.uint8]) -> IndexArray:
+    """How many features are in, of each node."""
+    inside = np.empty(len(bits), np.int64)
     for begin in range(0, len(bits), ROWS_AT_ONCE):
         rows = bits[begin : begin + ROWS_AT_ONCE]
-        codes = (rows[:, model >> 2] >> (2 * (model & 3)).astype(np.uint8)) & 3
-        left = places - _INSIDE[rows].sum(axis=1, dtype=np.int64)
-        out, free = np.count_nonzero(codes == 2, axis=1), np.count_nonzero(codes == 0, axis=1)
-        layers[begin : begin + ROWS_AT_ONCE] = out + np.maximum(free - left, 0)
-    return layers
+        inside[begin : begin + ROWS_AT_ONCE] = _INSIDE[rows].sum(axis=1, dtype=np.int64)
+    return inside
 
 
-def keys_of(bounds: FloatArray, bits: npt.NDArray[np.uint8], order: Order) -> FloatArray:
-    """The numbers by which nodes are ordered."""
-    if order.number == 0:
-        return bounds
-    within = 0.5 * order.step
-    layers = layers_of(bits, order.model, order.places)
-    return np.asarray(order.step * layers + np.clip(np.nan_to_num(bounds, nan=within), 0.0, within))
+def layers_of(
+    bits: npt.NDArray[np.uint8], inside: npt.NDArray[np.integer], model: IndexArray, places: int
+) -> IndexArray:
+    """The layers of nodes: how many features of the model all their models lack at least.
+
+    Of each node's bits it takes the bytes in which the features of the model are, and how many features are in.
+    """
+    codes = (bits >> (2 * (model & 3)).astype(np.uint8)) & 3
+    out, free = np.count_nonzero(codes == 2, axis=1), np.count_nonzero(codes == 0, axis=1)
+    return np.asarray(out + np.maximum(free - (places - inside), 0))
+
+
+def keys_of(bounds: FloatArray, layers: IndexArray, step: float) -> FloatArray:
+    """The numbers by which nodes are ordered outward."""
+    within = 0.5 * step
+    return np.asarray(step * layers + np.clip(np.nan_to_num(bounds, nan=within), 0.0, within))
 
 
 @compiled
-def layer_of(status: StatusArray, is_in_model: npt.NDArray[np.bool_], places: int) -> int:
-    """The layer of a node: how many features of the model all its models lack at least."""
-    out, free, inside = 0, 0, 0
-    for j in range(status.size):
+def layer_of(
+    features: IndexArray, status: StatusArray, is_in_model: npt.NDArray[np.bool_], size: int, places: int
+) -> int:
+    """The layer of a node: how many of the model's features, so many in all, its models lack at least.
+
+    What is not among ``features`` is out.
+    """
+    kept, free, inside = 0, 0, 0
+    for j in features:
         if status[j] == IN:
             inside += 1
-        elif is_in_model[j]:
-            if status[j] == OUT:
-                out += 1
-            else:
-                free += 1
-    return out + max(free - (places - inside), 0)
+            kept += 1 if is_in_model[j] else 0
+        elif status[j] == FREE and is_in_model[j]:
+            free += 1
+    return size - kept - free + max(free - (places - inside), 0)
 
 
 @inlined
@@ -85,10 +97,12 @@ def outward_key(layer: int, bound: float, step: float) -> float:
 
 
 @compiled
-def strongest_of_model(status: StatusArray, gain: FloatArray, x: FloatArray, is_in_model: npt.NDArray[np.bool_]) -> int:
-    """The free feature of the model that costs most to do without, as it seems; -1 if none is free."""
+def strongest_of_model(
+    features: IndexArray, status: StatusArray, gain: FloatArray, x: FloatArray, is_in_model: npt.NDArray[np.bool_]
+) -> int:
+    """The free feature of the model that costs most to do without, as it seems; -1 if none of ``features`` is free."""
     best, most = -1, -1.0
-    for j in range(status.size):
+    for j in features:
         if is_in_model[j] and status[j] == FREE and (best < 0 or gain[j] + abs(x[j]) > most):
             best, most = j, gain[j] + abs(x[j])
     return best

@@ -430,8 +430,10 @@ def load_gram(columns: Columns, quadratic: Quadratic, gram: Gram, progress: Reco
         slot[a] = 0 if quadratic.kind[a] == INTERCEPT else gram.slot_of[quadratic.feature[a]]
     for a in range(size):
         line = gram.matrix[slot[a]]
-        for other in range(size):
-            quadratic.hessian[a, other] = scale * line[slot[other]]
+        for other in range(a + 1):
+            value = scale * line[slot[other]]
+            quadratic.hessian[a, other] = value
+            quadratic.hessian[other, a] = value
 
 
 @inlined

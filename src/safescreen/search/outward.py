@@ -9,6 +9,7 @@ what is closed stays closed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +30,14 @@ from safescreen.tuning import (
     STINT_SHARE,
 )
 
-Opened = tuple[FloatArray, npt.NDArray[np.uint8]]
-"""Bounds and decisions of open nodes, as `OpenNodes` have them."""
+
+class Opened(NamedTuple):
+    """Open nodes, each in a row of arrays as `OpenNodes` have them."""
+
+    rows: npt.NDArray[np.integer]
+    bound: FloatArray
+    bits: npt.NDArray[np.uint8]
+    inside: npt.NDArray[np.integer]
 
 
 class Outward:
@@ -50,6 +57,7 @@ class Outward:
         self._support: IndexArray | None = None  # of the model that this is about
         self._covered = 0
         self._rounds, self._outward_rounds, self._stint = 0, 0, 0  # since outward rounds began
+        self._since = 0  # the model at hand is the best one
         self._waited, self._begins, self._goes_outward = 0, False, False
 
     def proved(self, model: Incumbent) -> int:
@@ -108,18 +116,21 @@ class Outward:
         self._order = outward_from(self._order.number + 1, positions, self._places, model.objective)
         self._covered = self.proved(model)
         self._support = model.support
+        self._since = 0
 
     def _choose(self) -> None:
-        """Whether the next round goes outward: the first ones do, as long as nothing is covered, then a share of all.
+        """Whether the next round goes outward: a model's first ones do, until one exchange is covered, then a share.
 
         Rounds of one kind follow each other for longer and longer, since putting nodes in another order takes time.
         """
-        if self._rounds >= self._stint:
-            early = not self._covered and self._rounds < FIRST_OUTWARD_ROUNDS
-            self._goes_outward = early or self._outward_rounds < OUTWARD_SHARE * self._rounds
+        if not self._covered and self._since < FIRST_OUTWARD_ROUNDS:
+            self._goes_outward, self._stint = True, self._rounds
+        elif self._rounds >= self._stint:
+            self._goes_outward = self._outward_rounds < OUTWARD_SHARE * self._rounds
             part = OUTWARD_SHARE if self._goes_outward else 1.0 - OUTWARD_SHARE
             self._stint = self._rounds + 1 + int(STINT_SHARE * part * self._rounds)
         self._rounds += 1
+        self._since += 1
         self._outward_rounds += self._goes_outward
 
     def _cover(self, layer: float, model: Incumbent) -> None:
@@ -129,16 +140,15 @@ class Outward:
 
 def first_layer_below(cutoff: float, opened: Opened, model: IndexArray, places: int) -> float:
     """The first layer with an open node below the cutoff, infinite if there is none."""
-    bounds, bits = opened
-    below = bits[~(bounds >= cutoff)]
-    return float(layers_of(below, model, places).min()) if len(below) else np.inf
+    below = opened.rows[~(opened.bound[opened.rows] >= cutoff)]
+    layers = layers_of(opened.bits[below[:, None], model >> 2], opened.inside[below], model, places)
+    return float(layers.min()) if below.size else np.inf
 
 
 def opened_in(rest: Rest) -> Iterator[Opened]:
     """The open nodes of a tree at rest."""
     for nodes in rest.open_sets:
-        waiting = nodes.heap[: count_waiting(nodes)]
-        yield nodes.bound[waiting], nodes.bits[waiting]
+        yield Opened(nodes.heap[: count_waiting(nodes)], nodes.bound, nodes.bits, nodes.inside)
 
 
 def _positions(model: Incumbent, columns: IndexArray) -> IndexArray:

@@ -9,10 +9,12 @@ import numpy as np
 from safescreen.arrays import AnyArray
 from safescreen.incumbents import Incumbent
 from safescreen.kernels import Goal
+from safescreen.kernels.outward import count_inside
 from safescreen.problem import Problem
 from safescreen.relaxation import Fixings, Root
 from safescreen.search.branch_and_bound import Search
 from safescreen.search.crew import Crew
+from safescreen.search.outward import Opened
 from safescreen.search.proof_writer import ProofWriter
 from safescreen.search.snapshot import Snapshot, Tree, open_nodes_of
 from safescreen.search.watch import Watch
@@ -84,7 +86,8 @@ class ResumedSearch(Search):
             self.screened = self._tree.screened
             bound = min(float(self._tree.waiting.bound.min(initial=np.inf)), self._tree.closed_bound)
             self.lower_bound = min(max(self.lower_bound, bound), incumbent.objective)
-            opened = self._tree.waiting.bound, self._tree.waiting.bits
+            waiting = self._tree.waiting
+            opened = Opened(np.arange(waiting.bound.size), waiting.bound, waiting.bits, count_inside(waiting.bits))
             self.outward.settle(self._tree.closed_bound, [opened], self._tree.columns, incumbent)
 
     def _prepare(self, upper: float) -> Crew:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from safescreen.arrays import FloatArray, IndexArray
 from safescreen.incumbents import Incumbent
 from safescreen.kernels.open_nodes import OpenNodes, make_open_nodes
+from safescreen.kernels.outward import count_inside
 from safescreen.relaxation import Root
 from safescreen.search.branch_and_bound import Search
 from safescreen.search.crew import Rest
@@ -136,6 +137,7 @@ def open_nodes_of(waiting: Waiting, features: int, width: int, most: int) -> Ope
     for name in ("bound", "level", "intercept", "bits", "parent", "decision"):
         getattr(nodes, name)[:count] = getattr(waiting, name)[order]
     nodes.key[:count] = nodes.bound[:count]
+    nodes.inside[:count] = count_inside(nodes.bits[:count])
     nodes.length[:count] = np.minimum(waiting.length, width)[order]
     place = np.empty(count, np.int64)
     place[order] = np.arange(count)
