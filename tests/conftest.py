@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -36,6 +39,17 @@ def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     after = signal.signal(signal.SIGINT, before)
     assert after is signal.default_int_handler, "a handler was left behind"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the kernels in a process that does nothing else, before several do so at once.
+
+    What tests have compiled in pieces is optimised in pieces: the last bits would depend on which test comes first.
+    """
+    is_worker = hasattr(session.config, "workerinput")
+    if not is_worker and not session.config.option.collectonly and os.environ.get("NUMBA_DISABLE_JIT") != "1":
+        subprocess.run([sys.executable, "-c", "from safescreen import kernels; kernels.warm_up()"], check=True)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 import safescreen as ss
 from problems import plain, synthetic
+from safescreen.kernels.open_nodes import arrange
+from safescreen.kernels.outward import BEST_BOUND_FIRST
 from safescreen.search.cluster_post import DaskPost, Outcome
 from safescreen.search.cluster_task import Answer, Batch, explore_batch, forget_search
 from safescreen.search.fleet import ClusterFailedWarning, Fleet
@@ -257,12 +259,13 @@ def test_parcels_keep_every_node():
 
 
 def open_nodes_of(problem: ss.Problem):
-    """Some nodes as a search leaves them."""
+    """Some nodes as a search leaves them, in the order of their bounds."""
     found: list[Any] = []
     finish = Fleet.finish
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Fleet, "finish", lambda self: found.append(self.home.open_nodes) or finish(self))
         ss.solve(problem, client=object(), node_limit=60)
+    arrange(found[0], BEST_BOUND_FIRST)
     return found[0]
 
 

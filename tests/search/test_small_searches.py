@@ -160,7 +160,7 @@ def test_idle_workers_get_nodes_of_the_busiest(monkeypatch, tmp_path):
 
     monkeypatch.setattr(Worker, "split_with", split_with)
     for _ in range(20):  # whether a thread is quick enough to run dry depends on the moment
-        check(tmp_path, *weak_data(20, 12), {"n_threads": 2, "screening": "none"}, k=5, gamma=1e4)
+        check(tmp_path, *weak_data(200, 12, 1), {"n_threads": 2, "screening": "none"}, k=6, gamma=1e4)
         if split:
             break
     assert split
