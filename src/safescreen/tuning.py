@@ -248,7 +248,7 @@ OUTWARD_ROUNDS, OUTWARD_GAP = 0, 0.05
 """A search whose gap is so wide after so many rounds begins again, outward from the best model: a sentence about all
 models near it, early, against some work done twice and the lower bound's progress."""
 
-LATE_OUTWARD_ROUNDS, LATE_OUTWARD_GAP = 5, 0.0
+LATE_OUTWARD_ROUNDS, LATE_OUTWARD_GAP = 5, 0.005
 """Or here."""
 
 ROUNDS_OF_A_CREW = 4
