@@ -1,6 +1,6 @@
 """Nodes a second where the ridge is weak: the working tree against another commit, both taking turns in one run.
 
-    python benchmarks/throughput.py REF [--quick] [--turns 1] [--least 2.0]
+    python benchmarks/throughput.py REF [--quick] [--turns 1] [--least 2.0] [--names musk1,pomeroy --nodes 1000000]
 
 Four trees that no one finishes in seconds, each to the same number of nodes on one thread. Time is that of the
 processor, so that others who use it matter less; the gap says whether nodes became more by being worth less. With
@@ -59,6 +59,7 @@ def line(setting: Row, this: Version, other: Version, turns: int) -> Row:
     return {
         **{key: setting[key] for key in ("name", "k", "gamma")},
         "nodes": best["nodes"],
+        "other_nodes": other_best["nodes"],
         "seconds": best["seconds"],
         "other_seconds": other_best["seconds"],
         "nodes_a_second": rate,
@@ -75,6 +76,8 @@ def main() -> int:
     options.add_argument("ref", nargs="?", help="the other commit: a hash, tag or branch")
     options.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options.add_argument("--quick", action="store_true", help="a tenth of the nodes")
+    options.add_argument("--names", default=",".join(setting["name"] for setting in LINES), help="which of the trees")
+    options.add_argument("--nodes", type=int, help="so many of each, or fewer where these are all")
     options.add_argument("--turns", type=int, default=1, help="repetitions, of which the fastest counts")
     options.add_argument("--least", type=float, default=0.0, help="fail below this geometric mean")
     arguments = options.parse_args()
@@ -89,7 +92,10 @@ def main() -> int:
         console.print("compiling both versions ...")
         rows = []
         for setting in LINES:
-            rows.append(line({**setting, "nodes": setting["nodes"] // part}, this, other, arguments.turns))
+            if setting["name"] not in arguments.names.split(","):
+                continue
+            nodes = arguments.nodes or setting["nodes"] // part
+            rows.append(line({**setting, "nodes": nodes}, this, other, arguments.turns))
             harness.say(rows[-1])
     mean = geomean(row["ratio"] for row in rows)
     harness.show(f"This version against {arguments.ref}", rows)

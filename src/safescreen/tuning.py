@@ -257,8 +257,8 @@ ROUNDS_OF_A_CREW = 4
 FIRST_OUTWARD_ROUNDS = 20
 """So many rounds go outward at first, unless an exchange is covered by then: the better part of a second."""
 
-OUTWARD_SHARE = 0.2
-"""And then this share of them."""
+EARLY_OUTWARD_SHARE, OUTWARD_SHARE = 0.4, 0.2
+"""And then these shares of them, before and after two exchanges are covered."""
 
 STINT_SHARE = 0.1
 """Rounds of one kind in a row are about this part of all so far: changes of the order against evenness."""

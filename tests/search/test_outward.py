@@ -22,6 +22,7 @@ def at_once(monkeypatch):
     monkeypatch.setattr(outward, "OUTWARD_GAP", -1.0)
     monkeypatch.setattr(outward, "ROUNDS_OF_A_CREW", 1)
     monkeypatch.setattr(outward, "FIRST_OUTWARD_ROUNDS", 30)
+    monkeypatch.setattr(outward, "EARLY_OUTWARD_SHARE", 0.7)
     monkeypatch.setattr(outward, "OUTWARD_SHARE", 0.7)
     monkeypatch.setattr(tree_search, "ALLOWANCE", 2000)
 

@@ -20,6 +20,7 @@ from safescreen.kernels.open_nodes import count_waiting
 from safescreen.kernels.outward import BEST_BOUND_FIRST, layers_of, outward_from
 from safescreen.search.crew import Crew, Rest
 from safescreen.tuning import (
+    EARLY_OUTWARD_SHARE,
     FIRST_OUTWARD_ROUNDS,
     LATE_OUTWARD_GAP,
     LATE_OUTWARD_ROUNDS,
@@ -121,13 +122,16 @@ class Outward:
     def _choose(self) -> None:
         """Whether the next round goes outward: a model's first ones do, until one exchange is covered, then a share.
 
+        It is a larger one until two exchanges are covered.
+
         Rounds of one kind follow each other for longer and longer, since putting nodes in another order takes time.
         """
         if not self._covered and self._since < FIRST_OUTWARD_ROUNDS:
             self._goes_outward, self._stint = True, self._rounds
         elif self._rounds >= self._stint:
-            self._goes_outward = self._outward_rounds < OUTWARD_SHARE * self._rounds
-            part = OUTWARD_SHARE if self._goes_outward else 1.0 - OUTWARD_SHARE
+            share = OUTWARD_SHARE if self._covered > 1 else EARLY_OUTWARD_SHARE
+            self._goes_outward = self._outward_rounds < share * self._rounds
+            part = share if self._goes_outward else 1.0 - share
             self._stint = self._rounds + 1 + int(STINT_SHARE * part * self._rounds)
         self._rounds += 1
         self._since += 1
