@@ -312,7 +312,10 @@ def test_searches_and_fits_speak(endless, monkeypatch):
     monkeypatch.setattr("sys.stderr", stream)
 
     def heard(moment=None):
-        return re.search(r"safescreen, \d+ s: \d+ features, gap [\d.]+ %", stream.getvalue()) is not None
+        return (
+            re.search(r"safescreen, \d+ s: \d+ features, (\d+ exchanges? proved, )?gap [\d.]+ %", stream.getvalue())
+            is not None
+        )
 
     ss.solve(endless, time_limit=60.0, progress=True, callback=heard)
     assert heard()
