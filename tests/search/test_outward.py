@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import safescreen as ss
+from safescreen.kernels.open_nodes import add_root, make_open_nodes
 from safescreen.kernels.outward import count_inside, layers_of
 from safescreen.search import outward, tree_search
 from safescreen.search.solution import near_sentence
@@ -104,6 +107,17 @@ def test_layers_are_what_models_exchange_at_least():
         inside = count_inside(bits[None])
         assert inside[0] == np.count_nonzero(status == 1)
         assert layers_of(bits[None, model >> 2], inside, model, places)[0] == least
+
+
+def test_open_nodes_are_looked_at_where_they_are():
+    """Their bits may be gigabytes when a limit comes, and only those of the model are needed."""
+    nodes = make_open_nodes(4, 9, 2, 4)
+    add_root(nodes, np.array([1, 0, -1, 0, 1, 0, 0, 0, -1], np.int8), np.zeros(9), (0.5, 0.1, 0.0))
+    opened = next(outward.opened_in(SimpleNamespace(open_sets=[nodes])))
+    assert opened.bits is nodes.bits
+    assert opened.inside[opened.rows].tolist() == [2]
+    assert outward.first_layer_below(0.6, opened, np.array([0, 1, 2]), 3) == 1.0
+    assert outward.first_layer_below(0.5, opened, np.array([0, 1, 2]), 3) == np.inf
 
 
 def test_the_sentence_says_what_is_left_to_say():
