@@ -118,6 +118,9 @@ MANY_SWEEPS = 32.0
 GRAM_TRIAL_PERIOD = 64
 """Where nodes need exact Hessians, one of so many tries without: the dear strategy against finding out it is over."""
 
+FEW_SAMPLES = 128
+"""With no more than these an exact Hessian is made sooner than its entries are found in the shared Gram matrix."""
+
 REFIT_TOLERANCE = 1e-10
 """The relative duality gap to which a suggested model is refitted."""
 
@@ -137,6 +140,9 @@ REFIT_ROUNDS = 60
 COMPLETED_FEATURES = 62
 """With one place left and at most so many features in, each candidate for the place gets a dual point of its own: so
 many products per column, and more, against nodes."""
+
+COMPLETED_TOLERANCE = 1e-6
+"""What is in is fitted to this relative gap for that: rounds against bounds that are as much weaker."""
 
 SWEEP_TRIALS = 8
 """Nodes with one place left that are relaxed before relaxing them may be found not to pay."""

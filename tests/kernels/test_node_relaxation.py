@@ -15,7 +15,7 @@ from safescreen.kernels.quadratic import INTERCEPT, RIDGE
 from safescreen.kernels.subproblem import FREE, IN, OUT
 from safescreen.testing.conic import conic_relaxation
 from safescreen.testing.reference import brute_force, fit_support
-from safescreen.tuning import HOT_FEATURES, IDLE_ROUNDS
+from safescreen.tuning import FEW_SAMPLES, HOT_FEATURES, IDLE_ROUNDS
 
 # by design, and silent where compiled: inf - inf in a first round, and no patience times an infinite cutoff
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered in scalar (subtract|multiply):RuntimeWarning")
@@ -430,8 +430,12 @@ def test_working_set_holds_what_matters_and_fits():
     assert model.feature[: progress.working].tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("samples", [30, FEW_SAMPLES + 2])
 @pytest.mark.parametrize("strategy", [GRAM, NEWTON, NEWTON_EXACT, UPPER_CURVATURE])
-def test_hessian_of_each_strategy(case, strategy):
+def test_hessian_of_each_strategy(strategy, samples):
+    """With few samples even the first one is exact."""
+    case = random_case(3, samples, fit_intercept=True)
+    kernel.begin(case.subproblem, case.node, Start(0.3, 0.0, GRAM))
     progress, w = case.progress, case.subproblem.w
     progress.strategy, progress.level = strategy, 0.0
     dual_point(case.subproblem, case.node.u, 0.0, case.workspace.point, INTERCEPT_AT_BEST)
@@ -441,7 +445,9 @@ def test_hessian_of_each_strategy(case, strategy):
     assert size == 7
     curvature = case.workspace.point.curvature
     weights = {GRAM: w * (1.02 * curvature.sum() / w.sum()), UPPER_CURVATURE: 0.25 * w}.get(strategy, curvature)
-    B = np.vstack([case.subproblem.columns.dense, np.ones(30)])
+    if strategy == GRAM and samples <= FEW_SAMPLES:
+        weights = curvature
+    B = np.vstack([case.subproblem.columns.dense, np.ones(samples)])
     assert case.workspace.quadratic.hessian[:size, :size] == pytest.approx((B * weights) @ B.T, rel=1e-11, abs=1e-14)
 
 

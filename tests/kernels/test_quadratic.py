@@ -38,6 +38,12 @@ def model_at(x, kinds, hessian=None, gradient=None):
     return model
 
 
+def prepared(model, size, gamma):
+    """The same model, ready to be minimised."""
+    kernel.prepare_sweeps(model, size, gamma)
+    return model
+
+
 def progress_of(size, level=0.0):
     """Where a relaxation stands that is about to minimise a model of this size, beginning at this level."""
     progress = np.zeros(1, PROGRESS)
@@ -214,21 +220,22 @@ def test_compiled_minimum_is_the_interpreted_one():
 
 def test_every_sweep_descends():
     case = Random("correlated, price", 1)
-    model, level = case.model(), case.penalty.lowest
+    model, level = prepared(case.model(), case.size, case.penalty.gamma), case.penalty.lowest
     values = [case.value(model)]
     for _ in range(30):
-        kernel.sweep(model, case.size, level, case.penalty.gamma)
+        _, usage = kernel.sweep(model, case.size, level, case.penalty.gamma)
         values.append(case.value(model))
+        assert usage == pytest.approx(kernel.usage_at(model, case.size, level), rel=1e-12)
     assert np.all(np.diff(values) <= 1e-14)
     assert values[-1] < values[0]
-    while kernel.sweep(model, case.size, level, case.penalty.gamma) > 1e-26:
+    while kernel.sweep(model, case.size, level, case.penalty.gamma)[0] > 1e-26:
         pass
     assert case.value(model) == pytest.approx(case.optimum(), rel=1e-6, abs=1e-6)
 
 
 def test_sweep_of_an_intercept_without_curvature_stays():
-    model = model_at([3.0], [INTERCEPT], [[0.0]], [1.0])
-    assert kernel.sweep(model, 1, 1.0, 1.0) == 0.0
+    model = prepared(model_at([3.0], [INTERCEPT], [[0.0]], [1.0]), 1, 1.0)
+    assert kernel.sweep(model, 1, 1.0, 1.0)[0] == 0.0
     assert model.x[0] == 3.0
 
 
@@ -254,15 +261,20 @@ def test_face_step_stops_at_the_first_sign_change():
 
 def test_budget_misfit_by_hand():
     model = model_at([3.0, 0.5, 0.0, 9.0], [FREE, FREE, FREE, RIDGE], np.eye(4), [0.0, 0.0, 0.7, 0.0])
-    misfit, proposal = kernel.budget_misfit(model, 4, 1.0, penalty_of(2.0, 0.0, 1))
+    prepared(model, 4, 2.0)
+
+    def misfit_of(kappa):
+        return kernel.budget_misfit(model, 4, 1.0, penalty_of(2.0, 0.0, kappa), kernel.usage_at(model, 4, 1.0))
+
+    misfit, proposal = misfit_of(1)
     assert misfit == pytest.approx(0.5)
     assert proposal == pytest.approx(1.0 + 0.5 / 1.5)
     model.x[1] = 0.0
-    assert kernel.budget_misfit(model, 4, 1.0, penalty_of(2.0, 0.0, 1)) == (0.0, 1.0)
-    misfit, proposal = kernel.budget_misfit(model, 4, 1.0, penalty_of(2.0, 0.0, 2))
+    assert misfit_of(1) == (0.0, 1.0)
+    misfit, proposal = misfit_of(2)
     assert (misfit, proposal) == (-1.0, 0.7)  # where the next coordinate enters
     model.x[2] = 2.0
-    misfit, proposal = kernel.budget_misfit(model, 4, 1.0, penalty_of(2.0, 0.0, 1))
+    misfit, proposal = misfit_of(1)
     assert misfit == 1.0
     assert proposal == pytest.approx(2.0)  # where the smallest becomes linear
 
@@ -286,7 +298,7 @@ def test_level_is_bracketed_from_anywhere(name):
     """The way out where descent with a moving level fails; it finds the same minimum."""
     case = Random(name, 4)
     for level in (max(case.penalty.lowest, 1e-3), 1.0, 100.0):
-        model = case.model()
+        model = prepared(case.model(), case.size, case.penalty.gamma)
         found = kernel.bracket_level(model, progress_of(case.size), level, case.penalty, 1e-10)
         assert found >= case.penalty.lowest
         assert case.value(model) == pytest.approx(case.optimum(), rel=1e-6, abs=1e-6)

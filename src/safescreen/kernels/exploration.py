@@ -33,8 +33,11 @@ from safescreen.kernels.last_place import (
     end_sweep,
     fit_start,
     fit_target,
+    go_on,
     make_last_place,
+    must_be_sharper,
     next_survivor,
+    rough_target,
     rule_out,
     take_survivor,
 )
@@ -302,7 +305,9 @@ def sweep(exploration: Exploration, workspace: Workspace, orders: Orders) -> int
     )
     if begin_sweep(subproblem, node, refit_node, workspace, last):
         node.progress[0].modelled = False
-        relax(subproblem, refit_node, workspace, fit_start(subproblem, last), fit_target(np.inf))
+        relax(subproblem, refit_node, workspace, fit_start(subproblem, last), rough_target())
+        if must_be_sharper(search):
+            relax(subproblem, refit_node, workspace, go_on(subproblem, search, last), fit_target(np.inf))
         rule_out(subproblem, node, workspace, last, search)
         while next_survivor(subproblem, last, search):
             relax(subproblem, refit_node, workspace, fit_start(subproblem, last), fit_target(cursor.cutoff))

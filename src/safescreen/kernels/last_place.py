@@ -28,7 +28,7 @@ from safescreen.kernels.open_nodes import save
 from safescreen.kernels.proof_log import ProofLog, has_room_for, log_model, mark_swept, take_back
 from safescreen.kernels.subproblem import FREE, IN, OUT
 from safescreen.rounding import UNIT
-from safescreen.tuning import COMPLETED_FEATURES, REFIT_TOLERANCE
+from safescreen.tuning import COMPLETED_FEATURES, COMPLETED_TOLERANCE, REFIT_TOLERANCE
 
 if TYPE_CHECKING:
     from safescreen.arrays import FloatArray, IndexArray, Record, RecordArray
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from safescreen.kernels.subproblem import Subproblem
 
 SWEPT, NOT_SWEPT, NO_ROOM, HALTED = 0, 1, 2, 3  # what became of a node
+
+WITH_DIRECTION = 255
+"""So many candidates are fitted from where Newton's step leads, more of them with their own coefficient moved only."""
 
 SOLVED_GAP = 10.0 * REFIT_TOLERANCE
 """A fit whose relative gap is no wider is as good as the numbers allow, and its support a leaf like any other."""
@@ -57,6 +60,7 @@ STATE = record_type(
         ("entries", "i8"),
         ("outcome", "i8"),
         ("closed", "f8"),  # the least bound of what is ruled out or fitted
+        ("intercept", "f8"),  # with which the next fit begins
     ]
 )
 """Where a sweep stands."""
@@ -72,6 +76,7 @@ class LastPlace(NamedTuple):
     point: FloatArray  # (features,): those of a model with one more feature
     survivor: IndexArray  # (features,): candidates that are not ruled out
     step: FloatArray  # (features,): with the coefficient each begins with
+    along: FloatArray  # (survivors, entries): by how much the others fall, per unit of it; zeros for those that do not
     bound: FloatArray  # (features,): and its bound
 
 
@@ -98,6 +103,7 @@ def make_last_place(features: int, samples: int) -> LastPlace:
         np.empty(features),
         np.empty(features, np.int64),
         np.empty(features),
+        np.zeros((WITH_DIRECTION + 1, COMPLETED_FEATURES + 2)),
         np.empty(features),
     )
 
@@ -113,8 +119,17 @@ def begin_sweep(subproblem: Subproblem, node: Node, refit_node: Node, workspace:
     if not make_decided_dense(subproblem.columns, node.status, listed(node)):
         return False
     last.x[size] = node.progress[0].intercept
-    load_model(subproblem, refit_node, last, size, -1, 0.0)
+    load_model(subproblem, refit_node, last, size, -1, WITH_DIRECTION)
     return True
+
+
+@inlined
+def must_be_sharper(search: Search) -> bool:
+    """Whether the fit of what is in, roughly made, may be better than the best model, so that it must be a good one."""
+    progress = search.refit_node.progress[0]
+    search.cursor.spent += 2 * progress.work
+    above: bool = progress.bound >= search.cursor.cutoff
+    return not (above or progress.halted)
 
 
 @compiled
@@ -163,7 +178,7 @@ def next_survivor(subproblem: Subproblem, last: LastPlace, search: Search) -> bo
         if last.bound[at] >= cutoff_now:
             state.closed = min(state.closed, last.bound[at])
         elif make_dense(subproblem.columns, j, reserved_slots(subproblem.columns, subproblem.k)):
-            load_model(subproblem, search.refit_node, last, state.decided, j, last.step[at])
+            load_model(subproblem, search.refit_node, last, state.decided, j, at)
             return True
         else:
             last.survivor[state.unsolved] = j
@@ -235,19 +250,23 @@ def can_be_swept(subproblem: Subproblem, quadratic: Quadratic, size: int, free: 
 
 
 @compiled
-def load_model(subproblem: Subproblem, refit_node: Node, last: LastPlace, size: int, added: int, x: float) -> None:
-    """Make what is in a model to be fitted, with one more feature if there is one, and with values to start from."""
+def load_model(subproblem: Subproblem, refit_node: Node, last: LastPlace, size: int, added: int, at: int) -> None:
+    """Make what is in a model to be fitted, with a candidate if there is one, at the end of Newton's step for it."""
+    state, x, along = last.state[0], 0.0, last.along[min(at, WITH_DIRECTION)]
+    if added >= 0:
+        x = last.step[at]
     for j in listed(refit_node):
         refit_node.status[j] = OUT
         refit_node.x[j] = 0.0
+    state.intercept = last.x[size] - x * along[size]
     for i in range(refit_node.u.size):
-        refit_node.u[i] = last.x[size]
+        refit_node.u[i] = state.intercept
     count = 0
     for a in range(size + 1):
         j = last.decided[a] if a < size else added
         if j >= 0:
             refit_node.status[j] = IN
-            refit_node.x[j] = last.x[a] if a < size else x
+            refit_node.x[j] = last.x[a] - x * along[a] if a < size else x
             refit_node.listed[count] = j
             count += 1
             add_column(subproblem.columns, j, refit_node.x[j], refit_node.u)
@@ -257,7 +276,20 @@ def load_model(subproblem: Subproblem, refit_node: Node, last: LastPlace, size: 
 @inlined
 def fit_start(subproblem: Subproblem, last: LastPlace) -> Start:
     """Begin with the coefficients at hand."""
-    return Start(np.sqrt(subproblem.gamma * subproblem.mu), last.x[last.state[0].decided], NEWTON)
+    return Start(np.sqrt(subproblem.gamma * subproblem.mu), last.state[0].intercept, NEWTON)
+
+
+@inlined
+def rough_target() -> Target:
+    """Until the model is fitted as closely as it takes to rule out candidates for its last place."""
+    return Target(np.inf, COMPLETED_TOLERANCE, 0.0)
+
+
+@inlined
+def go_on(subproblem: Subproblem, search: Search, last: LastPlace) -> Start:
+    """Begin where the latest fit has ended."""
+    last.state[0].intercept = search.refit_node.progress[0].intercept
+    return fit_start(subproblem, last)
 
 
 @inlined
@@ -309,6 +341,8 @@ def look_at_candidates(
             last.survivor[survivors] = j  # never beyond what has been read
             last.step[survivors] = step
             last.bound[survivors] = bound
+            for a in range(base.working if survivors < WITH_DIRECTION else 0):
+                last.along[survivors, a] = completions.step[a]
             survivors += 1
     cursor.spent += subproblem.y.size * (free + (base.size + 5) * moved + (2 * base.size + 80) * stepped)
     state.closed, state.survivors, state.at, state.unsolved = closed, survivors, 0, 0

@@ -207,9 +207,32 @@ def logistic_terms(u: FloatArray, y: FloatArray, w: FloatArray, point: Point) ->
         point.cross[i] = w[i] * (q * a)
 
 
-@reordered
+@inlined
 def balance_logistic(y: FloatArray, point: Point) -> float:
     """Scale one class down until ``Σ α = 0``; returns a lower bound on the entropy then, rounding apart.
+
+    The sums of the classes are taken apart from everything else, and from each other: so they are vectorised.
+    """
+    alpha, scratch = point.alpha, point.scratch
+    part_above_zero(alpha, 1.0, scratch)
+    positive = total(scratch)
+    part_above_zero(alpha, -1.0, scratch)
+    negative = total(scratch)
+    up = negative / positive if positive > negative else 1.0
+    down = positive / negative if negative > positive else 1.0
+    return scale_classes(y, point, up, down)
+
+
+@elementwise
+def part_above_zero(a: FloatArray, factor: float, part: FloatArray) -> None:
+    """What is above zero of every entry times a factor, and zero elsewhere."""
+    for i in range(a.size):
+        part[i] = max(factor * a[i], 0.0)
+
+
+@reordered
+def scale_classes(y: FloatArray, point: Point, up: float, down: float) -> float:
+    """Scale the dual points of both classes down by these factors; returns a lower bound on the entropy then.
 
     Scaling down keeps ``p`` in [0, 1]. Between ``f p`` and ``p`` the second derivative of ``H`` is no less than
     ``-1 / (f p (1 - p))``, and ``H`` is concave and vanishes at 0, so that with ``H'(p) = a`` both
@@ -221,13 +244,7 @@ def balance_logistic(y: FloatArray, point: Point) -> float:
     units at most, which the enlarged error bounds of :func:`dual_point` cover. A first bound that is the larger one
     subtracts no more than ``loss + |cross|``, to which its few roundings are relative.
     """
-    alpha, positive, negative = point.alpha, 0.0, 0.0
-    for i in range(y.size):
-        positive += alpha[i] if y[i] > 0.0 else 0.0
-        negative -= 0.0 if y[i] > 0.0 else alpha[i]
-    up = negative / positive if positive > negative else 1.0
-    down = positive / negative if negative > positive else 1.0
-    entropy = 0.0
+    alpha, entropy = point.alpha, 0.0
     for i in range(y.size):
         kept = up if y[i] > 0.0 else down
         gone, whole, flatness = 1.0 - kept, point.loss[i] + point.cross[i], kept * point.curvature[i]

@@ -42,6 +42,7 @@ from safescreen.kernels.vectors import add_multiple, clear, copy_into, total
 from safescreen.rounding import UNIT
 from safescreen.tuning import (
     COOLING_SHARE,
+    FEW_SAMPLES,
     FIRST_NEARNESS,
     HOT_FEATURES,
     IDLE_ROUNDS,
@@ -493,7 +494,7 @@ def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> Non
     promising = WORKING_SET_SHARE * 2.0 * progress.level / subproblem.gamma
     gather(node, quadratic, promising, subproblem.intercept)
     size = progress.working
-    if progress.strategy == GRAM:
+    if progress.strategy == GRAM and node.u.size > FEW_SAMPLES:
         load_gram(subproblem.columns, quadratic, workspace.gram, progress, total(point.curvature))
         return
     if progress.strategy == UPPER_CURVATURE:
@@ -503,7 +504,7 @@ def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> Non
     else:
         copy_into(workspace.trial, point.curvature)
     load_hessian(subproblem.columns, quadratic, progress, workspace.trial)
-    progress.work += size * size * node.u.size // 4
+    progress.work += size * size * node.u.size // 16
 
 
 @inlined

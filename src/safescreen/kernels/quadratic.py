@@ -31,13 +31,19 @@ from safescreen.tuning import (
 
 RIDGE, INTERCEPT = 1, 2  # kinds of coordinates besides FREE: a feature decided in, and the intercept
 
+PADDING = 8
+"""Rows that are added up all the time have a multiple of so many entries: as many as a processor adds at once."""
+
 
 class Quadratic(NamedTuple):
     """The quadratic model: Hessian, gradient and iterate over the working set, with room to solve on a face."""
 
-    hessian: FloatArray  # with room for the last of its blocks of four by four
+    hessian: FloatArray  # with room for the last of its blocks of four by four, and for rows that end in zeros
     factor: FloatArray
-    gradient: FloatArray
+    gradient: FloatArray  # with room for that, too
+    diagonal: FloatArray  # of the Hessian while the model is minimised, and what it takes to divide by it
+    over_diagonal: FloatArray
+    over_ridged: FloatArray  # likewise, with the ridge on top
     x: FloatArray
     start: FloatArray
     move: FloatArray
@@ -71,11 +77,14 @@ class Gram(NamedTuple):
 def make_quadratic(capacity: int, samples: int) -> Quadratic:
     """Room for a working set of ``capacity`` features and the intercept."""
     size = capacity + 1
-    gradient, x, start, move, rhs_fixed, rhs_per_level = np.empty((6, size))
+    x, start, move, rhs_fixed, rhs_per_level, diagonal, over_diagonal, over_ridged = np.empty((8, size))
     return Quadratic(
-        hessian=np.empty((size + 3, size + 3)),
+        hessian=np.empty((size + 3, size + PADDING)),
         factor=np.empty((size, size)),
-        gradient=gradient,
+        gradient=np.empty(size + PADDING),
+        diagonal=diagonal,
+        over_diagonal=over_diagonal,
+        over_ridged=over_ridged,
         x=x,
         start=start,
         move=move,
@@ -143,30 +152,55 @@ def penalty_value(quadratic: Quadratic, size: int, level: float, penalty: Penalt
     return value
 
 
+@inlined
+def prepare_sweeps(quadratic: Quadratic, size: int, gamma: float) -> None:
+    """Have at hand what sweeps read again and again: the diagonal, its reciprocals, and rows that end in zeros."""
+    ridge, padded = 2.0 / gamma, padded_size(size)
+    for a in range(size):
+        h = quadratic.hessian[a, a]
+        quadratic.diagonal[a] = h
+        quadratic.over_diagonal[a] = 1.0 / max(h, 1e-300)
+        quadratic.over_ridged[a] = 1.0 / (h + ridge)
+        clear(quadratic.hessian[a, size:padded])
+    clear(quadratic.gradient[size:padded])
+
+
+@inlined
+def padded_size(size: int) -> int:
+    """The next multiple of `PADDING`."""
+    return (size + PADDING - 1) // PADDING * PADDING
+
+
 @compiled
 def sweep(quadratic: Quadratic, size: int, level: float, gamma: float) -> float:
     """One pass of coordinate descent at a fixed level; returns the largest decrease by a coordinate."""
     ridge = 2.0 / gamma
     slope = level * ridge
-    largest = 0.0
+    largest, padded = 0.0, padded_size(size)
+    x, gradient, hessian = quadratic.x, quadratic.gradient[:padded], quadratic.hessian
     for a in range(size):
-        h = quadratic.hessian[a, a]
-        unpenalised = h * quadratic.x[a] - quadratic.gradient[a]
-        if quadratic.kind[a] == FREE:
+        before, free = x[a], quadratic.kind[a] == FREE
+        if free and before == 0.0 and abs(gradient[a]) <= slope:
+            continue
+        h = quadratic.diagonal[a]
+        unpenalised = h * before - gradient[a]
+        if free:
             strength = abs(unpenalised)
-            if strength <= slope:
+            excess = strength - slope
+            if excess <= 0.0:
                 value = 0.0
             else:
-                value = (strength - slope) / h if strength - slope < h * level else strength / (h + ridge)
+                linear = excess < h * level
+                value = excess * quadratic.over_diagonal[a] if linear else strength * quadratic.over_ridged[a]
                 value = value if unpenalised > 0.0 else -value
         elif quadratic.kind[a] == RIDGE:
-            value = unpenalised / (h + ridge)
+            value = unpenalised * quadratic.over_ridged[a]
         else:
-            value = unpenalised / h if h > 0.0 else quadratic.x[a]
-        move = value - quadratic.x[a]
+            value = unpenalised * quadratic.over_diagonal[a] if h > 0.0 else before
+        move = value - before
         if move != 0.0:
-            quadratic.x[a] = value
-            add_multiple(quadratic.gradient[:size], move, quadratic.hessian[a, :size])
+            x[a] = value
+            add_multiple(gradient, move, hessian[a, :padded])
             largest = max(largest, (h + ridge) * move * move)
     return largest
 
@@ -175,31 +209,39 @@ def sweep(quadratic: Quadratic, size: int, level: float, gamma: float) -> float:
 def budget_misfit(quadratic: Quadratic, size: int, level: float, penalty: Penalty) -> tuple[float, float]:
     """How much of the budget the coordinates overuse at this level, and a Newton proposal for the level."""
     ridge = 2.0 / penalty.gamma
-    used, slope, linear = 0.0, 0.0, 0
-    smallest, strongest = np.inf, 0.0
+    above, linear, mass, flatness, smallest = 0, 0, 0.0, 0.0, np.inf
     for a in range(size):
-        if quadratic.kind[a] != FREE:
-            continue
         t = abs(quadratic.x[a])
-        if t == 0.0:
-            strongest = max(strongest, abs(quadratic.gradient[a]))
-        elif t > level:
-            used += 1.0
+        if t == 0.0 or quadratic.kind[a] != FREE:
+            continue
+        if t > level:
+            above += 1
             smallest = min(smallest, t)
         else:
             linear += 1
-            used += t / level
-            slope += t / (level * level) + ridge / (max(quadratic.hessian[a, a], 1e-300) * level)
-    misfit = used - penalty.kappa
+            mass += t
+            flatness += quadratic.over_diagonal[a]
+    misfit = above + (mass / level if linear > 0 else 0.0) - penalty.kappa
     if linear > 0:
+        slope = (mass / level + ridge * flatness) / level
         proposal = min(max(level + misfit / slope, 0.5 * level), 2.0 * level)
     elif misfit > 0.0:
         proposal = smallest * (1.0 + 1e-12)
     elif misfit < 0.0:
-        proposal = min(level, strongest / ridge)
+        proposal = min(level, largest_pull(quadratic, size) / ridge)
     else:
         proposal = level
     return misfit, proposal
+
+
+@inlined
+def largest_pull(quadratic: Quadratic, size: int) -> float:
+    """The largest gradient of a free coordinate that is zero."""
+    strongest = 0.0
+    for a in range(size):
+        if quadratic.kind[a] == FREE and quadratic.x[a] == 0.0:
+            strongest = max(strongest, abs(quadratic.gradient[a]))
+    return strongest
 
 
 @inlined
@@ -337,6 +379,7 @@ def minimise(quadratic: Quadratic, progress: Record, penalty: Penalty, tolerance
     """Minimise the quadratic model, penalty included; returns the level of its minimiser."""
     size: int = progress.working
     level: float = progress.level
+    prepare_sweeps(quadratic, size, penalty.gamma)
     free = 0
     for a in range(size):
         if quadratic.kind[a] == FREE:
