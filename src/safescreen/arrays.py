@@ -11,6 +11,7 @@ AnyArray = npt.NDArray[Any]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int64]
+PlaceArray = npt.NDArray[np.uint32]  # places in arrays, which compiled code need not check for being negative
 StatusArray = npt.NDArray[np.int8]  # what is decided about every feature
 
 Record = Any  # one entry of a structured array: its fields are attributes, named by the array's dtype

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.arrays import AnyArray, FloatArray, IndexArray, Record, StatusArray
+from safescreen.arrays import AnyArray, FloatArray, IndexArray, PlaceArray, Record, StatusArray
 from safescreen.design.columns import (
     BIG_ENDIAN,
     COLUMN_STEP,
@@ -97,7 +97,7 @@ def add_columns(columns: Columns, x: FloatArray, b: float, u: FloatArray) -> Non
 
 @compiled
 def correlate(
-    columns: Columns, features: IndexArray, count: int, alpha: FloatArray, c: FloatArray, progress: Record
+    columns: Columns, features: PlaceArray, count: int, alpha: FloatArray, c: FloatArray, progress: Record
 ) -> None:
     """Correlations of the listed features with the dual point, from whichever form a column is held in.
 
@@ -121,7 +121,7 @@ def correlate(
 
 
 @inlined
-def correlate_dense(columns: Columns, features: IndexArray, count: int, alpha: FloatArray, c: FloatArray) -> None:
+def correlate_dense(columns: Columns, features: PlaceArray, count: int, alpha: FloatArray, c: FloatArray) -> None:
     """The same where all columns are rows of an array, four at a time."""
     whole = count - count % 4
     for i in range(0, whole, 4):
@@ -148,7 +148,7 @@ def dot_compressed(columns: Columns, j: int, alpha: FloatArray) -> float:
 
 @compiled
 def correlate_in_place(
-    columns: Columns, features: IndexArray, alpha: FloatArray, c: FloatArray, progress: Record
+    columns: Columns, features: PlaceArray, alpha: FloatArray, c: FloatArray, progress: Record
 ) -> None:
     """The same for those of the features that have no dense copy, in the order in which the matrix lies in memory."""
     if abs(columns.layout[ROW_STEP]) > abs(columns.layout[COLUMN_STEP]):
@@ -163,7 +163,7 @@ def correlate_in_place(
 
 @inlined
 def correlate_by_rows(
-    columns: Columns, features: IndexArray, alpha: FloatArray, c: FloatArray, progress: Record
+    columns: Columns, features: PlaceArray, alpha: FloatArray, c: FloatArray, progress: Record
 ) -> None:
     """One row of the matrix after the other, with all features that need it."""
     layout = columns.layout
@@ -447,13 +447,13 @@ def scatter(columns: Columns, j: int, column: FloatArray) -> None:
 
 
 @compiled
-def make_decided_dense(columns: Columns, status: StatusArray, features: IndexArray) -> bool:
+def make_decided_dense(columns: Columns, status: StatusArray, features: PlaceArray) -> bool:
     """Give every one of these features that is decided in its dense slot; False if there are not enough of them."""
     if columns.in_use[0] >= columns.slot.size:
         return True
     found = True
     for j in features:
-        if status[j] == IN and not make_dense(columns, j, 0):
+        if status[j] == IN and not make_dense(columns, np.int64(j), 0):
             found = False
     return found
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from safescreen.arrays import FloatArray, IndexArray
+from safescreen.arrays import FloatArray, PlaceArray
 from safescreen.design.columns import Columns
 from safescreen.kernels.columns import (
     add_any_column,
@@ -119,7 +119,7 @@ def make_completions(features: int, samples: int) -> Completions:
 
 @compiled
 def prepare_completions(
-    subproblem: Subproblem, node: Node, workspace: Workspace, completions: Completions, features: IndexArray, size: int
+    subproblem: Subproblem, node: Node, workspace: Workspace, completions: Completions, features: PlaceArray, size: int
 ) -> Base:
     """Take the node's model of ``features[:size]`` as the one to be completed; ``node.u`` becomes its predictor.
 

@@ -44,7 +44,7 @@ from safescreen.kernels.last_place import (
 from safescreen.kernels.listing import Listing
 from safescreen.kernels.node import Node, listed, make_node
 from safescreen.kernels.node_relaxation import GRAM, NEWTON, Start, Target, Workspace, relax
-from safescreen.kernels.open_nodes import OpenNodes, load, pop, release, save
+from safescreen.kernels.open_nodes import OpenNodes, load, model_of, pop, release, save
 from safescreen.kernels.outward import layer_of, strongest_of_model
 from safescreen.kernels.proof_log import ProofLog, is_full, log_decision, log_node
 from safescreen.kernels.quadratic import Gram
@@ -379,7 +379,7 @@ def is_branched_at_once(exploration: Exploration, cursor: Record) -> bool:
     node, nodes = exploration.node, exploration.open_nodes
     if nodes.counts[0].order == 0 or cursor.places < 2 or first_hopeless(exploration.root, node, FREE) >= 0:
         return False
-    if strongest_of_model(listed(node), node.status, node.best_q, node.x, nodes.is_in_model) < 0:
+    if strongest_of_model(model_of(nodes), node.status, node.best_q, node.x) < 0:
         return False
     return layer_at_hand(node, nodes) <= LAYERS_AT_ONCE
 
@@ -387,8 +387,10 @@ def is_branched_at_once(exploration: Exploration, cursor: Record) -> bool:
 @inlined
 def layer_at_hand(node: Node, nodes: OpenNodes) -> int:
     """The layer of the node at hand."""
-    counts = nodes.counts[0]
-    return layer_of(listed(node), node.status, nodes.is_in_model, counts.exchangeable, counts.places)
+    inside = 0
+    for j in listed(node):
+        inside += 1 if node.status[j] == IN else 0
+    return layer_of(model_of(nodes), node.status, inside, nodes.counts[0].places)
 
 
 @inlined
@@ -530,7 +532,7 @@ def fits_budget(subproblem: Subproblem, node: Node, cursor: Record) -> bool:
     if decided == subproblem.k:
         for j in listed(node):
             if node.status[j] == FREE:
-                decide(subproblem, node, j, OUT)
+                decide(subproblem, node, np.int64(j), OUT)
         free = 0
     cursor.is_leaf = free == 0
     cursor.places = subproblem.k - decided
@@ -616,9 +618,9 @@ def choose(node: Node) -> tuple[int, int]:
             z = t / level
             score = min(z, 1.0 - z)
             if score > most:
-                best, most = j, score
+                best, most = np.int64(j), score
         if fallback < 0 or node.best_q[j] + t > strongest:  # whatever the numbers, a free feature can be branched on
-            fallback, strongest = j, node.best_q[j] + t
+            fallback, strongest = np.int64(j), node.best_q[j] + t
     return (best if best >= 0 else fallback), fractional
 
 
@@ -727,8 +729,8 @@ def screen_node(subproblem: Subproblem, node: Node, log: ProofLog, now: Now) -> 
         choice, raised = flipped(bound, node.best_q[j] - subproblem.mu)
         if raised > now.cursor.cutoff:
             tally.closed_bound = min(tally.closed_bound, raised)
-            decide(subproblem, node, j, choice)
-            log_decision(log, choice * (j + 1))
+            decide(subproblem, node, np.int64(j), choice)
+            log_decision(log, choice * (np.int64(j) + 1))
 
 
 @compiled
@@ -784,8 +786,10 @@ def branch(subproblem: Subproblem, node: Node, nodes: OpenNodes, root: RootBound
     Outward, a feature of the model comes first, and its side in: so the node stays in its layer.
     """
     j, order = first_hopeless(root, node, FREE), nodes.counts[0].order
+    of_model = -1
     if j < 0 and order != 0:
-        j = strongest_of_model(listed(node), node.status, node.best_q, node.x, nodes.is_in_model)
+        of_model = strongest_of_model(model_of(nodes), node.status, node.best_q, node.x)
+        j = of_model
     if j < 0:
         j = cursor.chosen
     if j >= 0 and node.status[j] != FREE:
@@ -795,7 +799,7 @@ def branch(subproblem: Subproblem, node: Node, nodes: OpenNodes, root: RootBound
         return
     kept = node.x[j]
     likely = abs(kept) >= 0.5 * node.progress[0].level and kept != 0.0
-    first = IN if likely or nodes.is_in_model[j] else OUT
+    first = IN if likely or j == of_model else OUT
     cursor.decision = first * (j + 1)
     node.status[j] = -first
     if first == IN:

@@ -31,7 +31,7 @@ from safescreen.rounding import UNIT
 from safescreen.tuning import COMPLETED_FEATURES, COMPLETED_TOLERANCE, REFIT_TOLERANCE
 
 if TYPE_CHECKING:
-    from safescreen.arrays import FloatArray, IndexArray, Record, RecordArray
+    from safescreen.arrays import FloatArray, PlaceArray, Record, RecordArray
     from safescreen.kernels.completions import Base
     from safescreen.kernels.node import Node
     from safescreen.kernels.node_relaxation import Workspace
@@ -71,10 +71,10 @@ class LastPlace(NamedTuple):
 
     state: RecordArray  # [a record of `STATE`]
     completions: Completions
-    decided: IndexArray  # (features,): what is in
+    decided: PlaceArray  # (features,): what is in
     x: FloatArray  # (features,): and its coefficients, with the intercept behind them
     point: FloatArray  # (features,): those of a model with one more feature
-    survivor: IndexArray  # (features,): candidates that are not ruled out
+    survivor: PlaceArray  # (features,): candidates that are not ruled out
     step: FloatArray  # (features,): with the coefficient each begins with
     along: FloatArray  # (survivors, entries): by how much the others fall, per unit of it; zeros for those that do not
     bound: FloatArray  # (features,): and its bound
@@ -98,10 +98,10 @@ def make_last_place(features: int, samples: int) -> LastPlace:
     return LastPlace(
         np.zeros(1, STATE),
         make_completions(features, samples),
-        np.empty(features, np.int64),
+        np.empty(features, np.uint32),
         np.empty(features + 1),
         np.empty(features),
-        np.empty(features, np.int64),
+        np.empty(features, np.uint32),
         np.empty(features),
         np.zeros((WITH_DIRECTION + 1, COMPLETED_FEATURES + 2)),
         np.empty(features),
@@ -173,7 +173,7 @@ def next_survivor(subproblem: Subproblem, last: LastPlace, search: Search) -> bo
     state, cutoff_now = last.state[0], search.cursor.cutoff
     while state.outcome == SWEPT and state.at < state.survivors:
         at = state.at
-        j = last.survivor[at]
+        j = np.int64(last.survivor[at])
         state.at += 1
         if last.bound[at] >= cutoff_now:
             state.closed = min(state.closed, last.bound[at])
@@ -190,7 +190,7 @@ def next_survivor(subproblem: Subproblem, last: LastPlace, search: Search) -> bo
 def take_survivor(last: LastPlace, search: Search) -> None:
     """Take the fit of a candidate, which closes its support unless the fit says nothing."""
     state, progress = last.state[0], search.refit_node.progress[0]
-    j = last.survivor[state.at - 1]
+    j = np.int64(last.survivor[state.at - 1])
     take_fitted(search)
     if progress.halted:
         state.outcome = HALTED
@@ -218,7 +218,7 @@ def end_sweep(node: Node, last: LastPlace, search: Search) -> int:
     if outcome != SWEPT:
         return outcome
     for i in range(state.unsolved):
-        j = last.survivor[i]
+        j = np.int64(last.survivor[i])
         node.status[j] = IN
         save(nodes, node, search.cursor.bound, state.parent, j + 1)
         node.status[j] = FREE
@@ -263,7 +263,7 @@ def load_model(subproblem: Subproblem, refit_node: Node, last: LastPlace, size: 
         refit_node.u[i] = state.intercept
     count = 0
     for a in range(size + 1):
-        j = last.decided[a] if a < size else added
+        j = np.int64(last.decided[a]) if a < size else added
         if j >= 0:
             refit_node.status[j] = IN
             refit_node.x[j] = last.x[a] - x * along[a] if a < size else x
@@ -323,7 +323,7 @@ def look_at_candidates(
     closed, survivors, moved, stepped, free = base.alone, 0, 0, 0, state.free
     correlate(subproblem.columns, last.survivor, free, workspace.point.alpha, node.c, progress)
     for i in range(free):
-        j = last.survivor[i]
+        j = np.int64(last.survivor[i])
         c = node.c[j]
         bound, step = bound_at_rest(subproblem, base, j, c), 0.0
         if not bound >= cursor.cutoff:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray, RecordArray, StatusArray
+from safescreen.arrays import AnyArray, BoolArray, FloatArray, PlaceArray, RecordArray, StatusArray
 from safescreen.kernels.compiling import inlined, record_type
 
 PROGRESS = record_type(
@@ -55,9 +55,9 @@ class Node(NamedTuple):
     best_x: FloatArray  # the iterate behind `best_alpha`
     best_b: FloatArray  # [and its intercept]
     hot: BoolArray  # (features,): looked at in every round, not only when a bound is completed
-    listed: IndexArray  # (features,): all that are not out, in order, and some that are
-    features: IndexArray
-    cold: IndexArray
+    listed: PlaceArray  # (features,): all that are not out, in order, and some that are
+    features: PlaceArray
+    cold: PlaceArray
     scratch: FloatArray
     progress: RecordArray  # [a record of `PROGRESS`]
 
@@ -79,15 +79,15 @@ def make_node(features: int, samples: int, hot: AnyArray) -> Node:
         best_x=best_x,
         best_b=np.zeros(1),
         hot=hot.astype(np.bool_),
-        listed=np.arange(features),
-        features=np.empty(features, np.int64),
-        cold=np.empty(features, np.int64),
+        listed=np.arange(features, dtype=np.uint32),
+        features=np.empty(features, np.uint32),
+        cold=np.empty(features, np.uint32),
         scratch=scratch,
         progress=progress,
     )
 
 
 @inlined
-def listed(node: Node) -> IndexArray:
+def listed(node: Node) -> PlaceArray:
     """The features that are not out, in order, and some that are."""
     return node.listed[: node.progress[0].listed]

@@ -432,7 +432,7 @@ def look_at_cold(subproblem: Subproblem, node: Node, alpha: FloatArray) -> None:
     reserved = reserved_slots(columns, subproblem.k)
     for i in range(cold):
         j = node.cold[i]
-        if abs(node.c[j]) > WARMING_SHARE * entering and make_dense(columns, j, reserved):
+        if abs(node.c[j]) > WARMING_SHARE * entering and make_dense(columns, np.int64(j), reserved):
             node.hot[j] = True
             node.features[warmed] = j
             warmed += 1
@@ -453,7 +453,8 @@ def keep_best(node: Node, alpha: FloatArray, bound: NodeBound, covered: int) -> 
     progress.kth_gain = bound.kth_gain
     progress.next_gain = bound.next_gain
     for i in range(covered):
-        node.best_q[node.features[i]] = node.q[node.features[i]]
+        j = node.features[i]
+        node.best_q[j] = node.q[j]
     copy_into(node.best_alpha, alpha)
     for j in listed(node):
         node.best_x[j] = node.x[j]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray, StatusArray
+from safescreen.arrays import FloatArray, IndexArray, RecordArray, StatusArray
 from safescreen.kernels.columns import make_decided_dense, make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined, record_type
 from safescreen.kernels.node import Node, listed
@@ -50,7 +50,7 @@ class OpenNodes(NamedTuple):
     value: npt.NDArray[np.float32]
     vacant: npt.NDArray[np.int32]
     heap: npt.NDArray[np.int32]
-    is_in_model: BoolArray  # (features,): the model to go outward from; nothing where bounds alone count
+    model: IndexArray  # (features,): the features to go outward from, so many as counted; see `model_of`
     counts: RecordArray  # [a record of `COUNTS`]
 
 
@@ -74,7 +74,7 @@ def make_open_nodes(slots: int, features: int, width: int, most: int) -> OpenNod
         value=np.empty((slots, width), np.float32),
         vacant=np.arange(slots - 1, -1, -1, dtype=np.int32),
         heap=np.empty(slots, np.int32),
-        is_in_model=np.zeros(features, np.bool_),
+        model=np.empty(features, np.int64),
         counts=np.array([(slots, 0, most, 0, 0, 0, 1.0)], COUNTS),
     )
 
@@ -109,8 +109,7 @@ def arrange(nodes: OpenNodes, order: Order) -> None:
         return
     counts["order"], counts["places"], counts["step"] = order.number, order.places, order.step
     counts["exchangeable"] = order.model.size
-    nodes.is_in_model[:] = False
-    nodes.is_in_model[order.model] = True
+    nodes.model[: order.model.size] = order.model
     slots = nodes.heap[: counts["waiting"]].copy()
     _give_keys(nodes, slots)
     _make_heap(nodes, slots)
@@ -119,7 +118,7 @@ def arrange(nodes: OpenNodes, order: Order) -> None:
 def order_of(nodes: OpenNodes) -> Order:
     """The order that open nodes are in."""
     counts = nodes.counts[0]
-    model = np.flatnonzero(nodes.is_in_model)
+    model = nodes.model[: counts["exchangeable"]].copy()
     return Order(int(counts["order"]), model, int(counts["places"]), float(counts["step"]))
 
 
@@ -295,6 +294,12 @@ def pop(nodes: OpenNodes) -> int:
 
 
 @inlined
+def model_of(nodes: OpenNodes) -> IndexArray:
+    """The features to go outward from; none where bounds alone count."""
+    return nodes.model[: nodes.counts[0].exchangeable]
+
+
+@inlined
 def release(nodes: OpenNodes, slot: int) -> None:
     """Give the slot of a node that is no longer open back."""
     counts = nodes.counts[0]
@@ -309,14 +314,15 @@ def save(nodes: OpenNodes, node: Node, bound: float, parent: int, decision: int)
     counts.vacant -= 1
     slot = nodes.vacant[counts.vacant]
     nodes.bound[slot] = nodes.key[slot] = bound
-    if counts.order != 0:
-        layer = layer_of(listed(node), node.status, nodes.is_in_model, counts.exchangeable, counts.places)
-        nodes.key[slot] = outward_key(layer, bound, counts.step)
     nodes.parent[slot] = parent
     nodes.decision[slot] = decision
     nodes.level[slot] = progress.level
     nodes.intercept[slot] = progress.intercept
-    nodes.inside[slot] = pack(node, nodes.bits[slot])
+    inside = pack(node, nodes.bits[slot])
+    nodes.inside[slot] = inside
+    if counts.order != 0:
+        layer = layer_of(model_of(nodes), node.status, inside, counts.places)
+        nodes.key[slot] = outward_key(layer, bound, counts.step)
     width, length = nodes.feature.shape[1], 0
     for j in listed(node):
         if node.x[j] != 0.0 and length < width:

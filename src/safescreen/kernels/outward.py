@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from safescreen.arrays import FloatArray, IndexArray, StatusArray
-from safescreen.kernels.compiling import compiled, inlined
+from safescreen.kernels.compiling import inlined
 from safescreen.kernels.subproblem import FREE, IN
 
 ROWS_AT_ONCE = 64
@@ -71,22 +71,15 @@ def keys_of(bounds: FloatArray, layers: IndexArray, step: float) -> FloatArray:
     return np.asarray(step * layers + np.clip(np.nan_to_num(bounds, nan=within), 0.0, within))
 
 
-@compiled
-def layer_of(
-    features: IndexArray, status: StatusArray, is_in_model: npt.NDArray[np.bool_], size: int, places: int
-) -> int:
-    """The layer of a node: how many of the model's features, so many in all, its models lack at least.
-
-    What is not among ``features`` is out.
-    """
-    kept, free, inside = 0, 0, 0
-    for j in features:
-        if status[j] == IN:
-            inside += 1
-            kept += 1 if is_in_model[j] else 0
-        elif status[j] == FREE and is_in_model[j]:
-            free += 1
-    return size - kept - free + max(free - (places - inside), 0)
+@inlined
+def layer_of(model: IndexArray, status: StatusArray, inside: int, places: int) -> int:
+    """The layer of a node in which so many features are in: how many of the model's its models lack at least."""
+    kept, free = 0, 0
+    for j in model:
+        kept += 1 if status[j] == IN else 0
+        free += 1 if status[j] == FREE else 0
+    layer: int = model.size - kept - free + max(free - (places - inside), 0)
+    return layer
 
 
 @inlined
@@ -96,13 +89,11 @@ def outward_key(layer: int, bound: float, step: float) -> float:
     return step * layer + (min(max(bound, 0.0), within) if bound == bound else within)
 
 
-@compiled
-def strongest_of_model(
-    features: IndexArray, status: StatusArray, gain: FloatArray, x: FloatArray, is_in_model: npt.NDArray[np.bool_]
-) -> int:
-    """The free feature of the model that costs most to do without, as it seems; -1 if none of ``features`` is free."""
+@inlined
+def strongest_of_model(model: IndexArray, status: StatusArray, gain: FloatArray, x: FloatArray) -> int:
+    """The free feature of the model that costs most to do without, as it seems; -1 if none of them is free."""
     best, most = -1, -1.0
-    for j in features:
-        if is_in_model[j] and status[j] == FREE and (best < 0 or gain[j] + abs(x[j]) > most):
+    for j in model:
+        if status[j] == FREE and (best < 0 or gain[j] + abs(x[j]) > most):
             best, most = j, gain[j] + abs(x[j])
     return best

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
+from safescreen.arrays import BoolArray, FloatArray, IndexArray, PlaceArray, RecordArray
 from safescreen.kernels.compiling import compiled, inlined, record_type
 from safescreen.kernels.node import Node, listed
 
@@ -107,7 +107,7 @@ def has_room_for(log: ProofLog, nodes: int, entries: int) -> bool:
 
 @compiled
 def log_model(
-    log: ProofLog, parent: int, decision: int, features: IndexArray, x: FloatArray, size: int, intercept: float
+    log: ProofLog, parent: int, decision: int, features: PlaceArray, x: FloatArray, size: int, intercept: float
 ) -> int:
     """Log a node with a fitted model as its point, for which there must be room; returns its number."""
     if log.intercept.size == 0:
