@@ -45,7 +45,7 @@ from safescreen.kernels.losses import DualPoint, Point, dual_point, unbalanced_p
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE, Quadratic
-from safescreen.kernels.subproblem import Subproblem
+from safescreen.kernels.subproblem import Subproblem, samples_of
 from safescreen.kernels.vectors import absolute_total, copy_into, dot, factorise_column, solve_factorised
 from safescreen.kernels.vectors import total as sum_of
 from safescreen.rounding import UNIT
@@ -135,7 +135,7 @@ def prepare_completions(
         quadratic.kind[a] = RIDGE
         quadratic.feature[a] = features[a]
         add_column(columns, features[a], node.x[features[a]], node.u)
-    dual = unbalanced_point(subproblem, node.u, point)
+    dual = unbalanced_point(samples_of(subproblem), node.u, point)
     weigh_products(columns, quadratic, working, point.curvature)
     for a in range(working):
         for other in range(a + 1):
@@ -498,7 +498,7 @@ def bound_stepped(
     u = workspace.step  # so far the direction
     for i in range(u.size):
         u[i] = node.u[i] + t * u[i]
-    dual = dual_point(subproblem, u, 0.0, completions.point, INTERCEPT_AS_IT_IS)
+    dual = dual_point(samples_of(subproblem), u, 0.0, completions.point, INTERCEPT_AS_IT_IS)
     widened = abs(dot_any_column(columns, j, alpha, workspace.trial)) + dual.error_scale * columns.error[j]
     lost = widened * widened
     for a in range(base.size):

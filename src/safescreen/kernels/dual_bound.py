@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from safescreen.kernels.compiling import compiled, inlined
+from safescreen.kernels.compiling import inlined
 from safescreen.kernels.losses import DualPoint
 from safescreen.kernels.subproblem import IN, OUT, Subproblem
 from safescreen.kernels.vectors import kth_and_next_largest
@@ -30,7 +30,7 @@ class NodeBound(NamedTuple):
     next_gain: float  # and the next one
 
 
-@compiled
+@inlined
 def dual_bound(subproblem: Subproblem, node: Node, count: int, dual: DualPoint, kappa: int) -> NodeBound:
     """Safe lower bound over ``node.features[:count]``, none of them out; fills ``node.q``, rounded up."""
     error, mu = subproblem.columns.error, subproblem.mu

@@ -22,6 +22,7 @@ from safescreen.kernels.exploration import (
     put_back,
     screen_node,
     settle,
+    tree_of,
 )
 from safescreen.kernels.listing import HALTED, NO_ROOM, SETTLED, Listing, list_models
 from safescreen.kernels.node import Node
@@ -36,7 +37,7 @@ def run_listing(exploration: Exploration, workspace: Workspace, orders: Orders) 
     now = Now(exploration.cursor[0], exploration.tally[0], exploration.shared[0])
     begin_round(now.cursor)
     while True:
-        outcome = next_node(exploration, workspace.gram, orders)
+        outcome = next_node(tree_of(exploration), workspace.gram, orders)
         if outcome != OPENED:
             return outcome
         relax(subproblem, node, workspace, node_start(node, now.tally), node_target(now, orders))

@@ -147,6 +147,34 @@ class Exploration(NamedTuple):
     log: ProofLog
 
 
+class Tree(NamedTuple):
+    """As much of an exploration as it takes to open a node: half of the arrays to be handed over."""
+
+    subproblem: Subproblem
+    node: Node
+    open_nodes: OpenNodes
+    root: RootBounds
+    shared: RecordArray
+    tally: RecordArray
+    cursor: RecordArray
+    log: ProofLog
+
+
+@inlined
+def tree_of(exploration: Exploration) -> Tree:
+    """The tree that is explored."""
+    return Tree(
+        exploration.subproblem,
+        exploration.node,
+        exploration.open_nodes,
+        exploration.root,
+        exploration.shared,
+        exploration.tally,
+        exploration.cursor,
+        exploration.log,
+    )
+
+
 class Now(NamedTuple):
     """The records that change with every node."""
 
@@ -224,7 +252,7 @@ def run(
     now = Now(exploration.cursor[0], exploration.tally[0], exploration.shared[0])
     begin_round(now.cursor)
     while True:
-        outcome = next_node(exploration, workspace.gram, orders)
+        outcome = next_node(tree_of(exploration), workspace.gram, orders)
         if outcome != OPENED:
             return outcome
         if is_relaxed_first(now):
@@ -245,7 +273,7 @@ def run(
             continue
         if outcome != OPENED:
             return outcome
-        branch_off(exploration, now)
+        branch_off(tree_of(exploration), now)
         branch(subproblem, node, exploration.open_nodes, exploration.root, now.cursor)
 
 
@@ -340,13 +368,13 @@ def begin_round(cursor: Record) -> None:
 
 
 @compiled
-def next_node(exploration: Exploration, gram: Gram, orders: Orders) -> int:
+def next_node(tree: Tree, gram: Gram, orders: Orders) -> int:
     """Have a node at hand to explore, the last one's child or the best open one; or say why there is none."""
-    nodes, node, log, cursor = exploration.open_nodes, exploration.node, exploration.log, exploration.cursor[0]
+    nodes, node, log, cursor = tree.open_nodes, tree.node, tree.log, tree.cursor[0]
     while True:
-        cursor.cutoff = cutoff(orders.goal, exploration.shared[0].upper)
+        cursor.cutoff = cutoff(orders.goal, tree.shared[0].upper)
         if not cursor.at_hand:
-            outcome = open_next(exploration, gram, orders)
+            outcome = open_next(tree, gram, orders)
             if outcome == CLOSED:
                 continue
             if outcome != OPENED:
@@ -354,30 +382,30 @@ def next_node(exploration: Exploration, gram: Gram, orders: Orders) -> int:
         if is_time_up(cursor, orders) or lacks_room(nodes, log):
             return put_back(nodes, node, log, cursor)
         if not make_decided_dense(
-            exploration.subproblem.columns, node.status, listed(node)
+            tree.subproblem.columns, node.status, listed(node)
         ):  # opened again, it will find room
             save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
             cursor.at_hand = False
             continue
         cursor.done += 1
-        if first_hopeless(exploration.root, node, IN) >= 0:
-            close_unexplored(node, log, cursor, exploration.tally[0], cursor.bound)
-        elif fits_budget(exploration.subproblem, node, cursor):
-            if not is_branched_at_once(exploration, cursor):
+        if first_hopeless(tree.root, node, IN) >= 0:
+            close_unexplored(node, log, cursor, tree.tally[0], cursor.bound)
+        elif fits_budget(tree.subproblem, node, cursor):
+            if not is_branched_at_once(tree, cursor):
                 return OPENED
-            branch_unrelaxed(exploration)
+            branch_unrelaxed(tree)
         else:
-            close_unexplored(node, log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
+            close_unexplored(node, log, cursor, tree.tally[0], max(cursor.cutoff, cursor.bound))
 
 
 @inlined
-def is_branched_at_once(exploration: Exploration, cursor: Record) -> bool:
+def is_branched_at_once(tree: Tree, cursor: Record) -> bool:
     """Whether to branch on a feature of the model to go outward from without a relaxation, which would close nothing.
 
     That is so in the layers next to the model, where few nodes are left once its features are decided.
     """
-    node, nodes = exploration.node, exploration.open_nodes
-    if nodes.counts[0].order == 0 or cursor.places < 2 or first_hopeless(exploration.root, node, FREE) >= 0:
+    node, nodes = tree.node, tree.open_nodes
+    if nodes.counts[0].order == 0 or cursor.places < 2 or first_hopeless(tree.root, node, FREE) >= 0:
         return False
     if strongest_of_model(model_of(nodes), node.status, node.best_q, node.x) < 0:
         return False
@@ -394,44 +422,44 @@ def layer_at_hand(node: Node, nodes: OpenNodes) -> int:
 
 
 @inlined
-def branch_unrelaxed(exploration: Exploration) -> None:
+def branch_unrelaxed(tree: Tree) -> None:
     """Branch the node at hand as it is."""
-    node, cursor = exploration.node, exploration.cursor[0]
-    exploration.tally[0].nodes += 1
-    cursor.parent = log_node(exploration.log, cursor.parent, cursor.decision, node, False)
+    node, cursor = tree.node, tree.cursor[0]
+    tree.tally[0].nodes += 1
+    cursor.parent = log_node(tree.log, cursor.parent, cursor.decision, node, False)
     cursor.decision = 0
-    branch(exploration.subproblem, node, exploration.open_nodes, exploration.root, cursor)
+    branch(tree.subproblem, node, tree.open_nodes, tree.root, cursor)
 
 
-@compiled
-def open_next(exploration: Exploration, gram: Gram, orders: Orders) -> int:
+@inlined
+def open_next(tree: Tree, gram: Gram, orders: Orders) -> int:
     """Load the next open node, unless what is known by now closes it."""
-    nodes, node, cursor = exploration.open_nodes, exploration.node, exploration.cursor[0]
+    nodes, node, cursor = tree.open_nodes, tree.node, tree.cursor[0]
     if nodes.counts[0].waiting == 0:
         return EXHAUSTED
-    if is_full(exploration.log):
+    if is_full(tree.log):
         return LOG_FULL
     slot = pop(nodes)
     cursor.parent = nodes.parent[slot]
     cursor.decision = nodes.decision[slot]
     if nodes.bound[slot] >= cursor.cutoff:  # the best open node is hopeless, hence all are
-        close_unexplored(node, exploration.log, cursor, exploration.tally[0], nodes.bound[slot])
+        close_unexplored(node, tree.log, cursor, tree.tally[0], nodes.bound[slot])
         release(nodes, slot)
         return CLOSED
-    recycled = recycle_slots(exploration.subproblem, node, gram)
-    swept_at_once = nodes.inside[slot] == exploration.subproblem.k - 1 and sweeps_pay(exploration.tally[0])
-    cursor.bound = load(exploration.subproblem, nodes, node, slot, swept_at_once)
-    if orders.screen_nodes and not screen_by_root(node, exploration.root, exploration.tally[0], cursor.cutoff):
-        close_unexplored(node, exploration.log, cursor, exploration.tally[0], max(cursor.cutoff, cursor.bound))
+    recycled = recycle_slots(tree.subproblem, node, gram)
+    swept_at_once = nodes.inside[slot] == tree.subproblem.k - 1 and sweeps_pay(tree.tally[0])
+    cursor.bound = load(tree.subproblem, nodes, node, slot, swept_at_once)
+    if orders.screen_nodes and not screen_by_root(node, tree.root, tree.tally[0], cursor.cutoff):
+        close_unexplored(node, tree.log, cursor, tree.tally[0], max(cursor.cutoff, cursor.bound))
         return CLOSED
-    if not make_decided_dense(exploration.subproblem.columns, node.status, listed(node)):
+    if not make_decided_dense(tree.subproblem.columns, node.status, listed(node)):
         if recycled:  # more features are in than memory has room for
-            close_unexplored(node, exploration.log, cursor, exploration.tally[0], cursor.bound)
+            close_unexplored(node, tree.log, cursor, tree.tally[0], cursor.bound)
         else:
-            forget_dense_soon(exploration.subproblem.columns)
+            forget_dense_soon(tree.subproblem.columns)
             save(nodes, node, cursor.bound, cursor.parent, cursor.decision)
         return CLOSED
-    add_columns(exploration.subproblem.columns, node.x, node.progress[0].intercept, node.u)
+    add_columns(tree.subproblem.columns, node.x, node.progress[0].intercept, node.u)
     cursor.branched = 0
     cursor.spent += node.status.size + 4 * node.progress[0].listed + node.u.size * nodes.length[slot]
     node.progress[0].modelled = False
@@ -723,10 +751,14 @@ def screen_node(subproblem: Subproblem, node: Node, log: ProofLog, now: Now) -> 
     """Fix every free feature whose other branch is proved to hold nothing below the cutoff."""
     progress, tally = node.progress[0], now.tally
     bound = NodeBound(progress.bound, progress.kth_gain, progress.next_gain)
+    undecided = bound.value + bound.kth_gain - now.cursor.cutoff
     for j in listed(node):
         if node.status[j] != FREE:
             continue
-        choice, raised = flipped(bound, node.best_q[j] - subproblem.mu)
+        gain = node.best_q[j] - subproblem.mu
+        if gain < bound.kth_gain and gain >= undecided:
+            continue  # as most features are
+        choice, raised = flipped(bound, gain)
         if raised > now.cursor.cutoff:
             tally.closed_bound = min(tally.closed_bound, raised)
             decide(subproblem, node, np.int64(j), choice)
@@ -753,14 +785,14 @@ def sweeps_per_pair(tally: Record) -> float:
     return sweeps
 
 
-@compiled
-def branch_off(exploration: Exploration, now: Now) -> None:
+@inlined
+def branch_off(tree: Tree, now: Now) -> None:
     """With two places left, branch on several features at once where a relaxation costs more than a sweep or two.
 
     The sides with a feature in wait to be swept. The node goes on with all of them out, and is relaxed after one more
     branching: when the sweeps have cost about as much as that will, or added a good part to those of the nodes above.
     """
-    node, nodes, root, log = exploration.node, exploration.open_nodes, exploration.root, exploration.log
+    node, nodes, root, log = tree.node, tree.open_nodes, tree.root, tree.log
     cursor, tally = now.cursor, now.tally
     worth = sweeps_per_pair(tally)
     if cursor.places != 2 or worth == 0.0 or first_hopeless(root, node, FREE) >= 0:
@@ -774,7 +806,7 @@ def branch_off(exploration: Exploration, now: Now) -> None:
         kept, node.status[j] = node.x[j], IN
         save(nodes, node, cursor.bound, cursor.parent, j + 1)
         node.status[j], node.x[j] = FREE, kept
-        decide(exploration.subproblem, node, j, OUT)
+        decide(tree.subproblem, node, j, OUT)
         cursor.parent = log_node(log, cursor.parent, -j - 1, node, False)
         cursor.branched += 1
 

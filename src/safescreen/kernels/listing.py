@@ -22,7 +22,7 @@ from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace, keep_best
 from safescreen.kernels.quadratic import Quadratic
 from safescreen.kernels.refitting import Fitted, fit_support
-from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
+from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem, samples_of
 from safescreen.kernels.vectors import copy_into
 from safescreen.rounding import UNIT
 from safescreen.tuning import MANY_CANDIDATES, REFIT_TOLERANCE
@@ -146,7 +146,7 @@ def use_own_point(
         listing.start[a] = node.x[listing.decided[a]]
     intercept = fit_decided(subproblem, refit_node, workspace, listing, batch.decided, intercept)
     copy_into(workspace.trial, refit_node.u)
-    dual = dual_point(subproblem, workspace.trial, intercept, workspace.point, INTERCEPT_AT_BEST)
+    dual = dual_point(samples_of(subproblem), workspace.trial, intercept, workspace.point, INTERCEPT_AT_BEST)
     count = 0
     for j in range(node.status.size):
         if node.status[j] != OUT:

@@ -13,7 +13,7 @@ import numpy as np
 
 from safescreen.arrays import FloatArray
 from safescreen.kernels.compiling import compiled, elementwise, inlined, reordered
-from safescreen.kernels.subproblem import Subproblem
+from safescreen.kernels.subproblem import Samples
 from safescreen.kernels.vectors import absolute_total, dot, total
 from safescreen.rounding import UNIT
 
@@ -81,22 +81,22 @@ def loss_without_model(code: int) -> float:
 
 
 @compiled
-def dual_point(subproblem: Subproblem, u: FloatArray, b: float, point: Point, nearness: float) -> DualPoint:
+def dual_point(samples: Samples, u: FloatArray, b: float, point: Point, nearness: float) -> DualPoint:
     """Evaluate loss and dual point at the linear predictor ``u``, its intercept ``b`` first moved near its best value.
 
     Where Newton's method moves the intercept along with everything else, there is no need to find its best value in
     every step: the dual point is balanced all the same. That costs the bound about ``|b Σ α|``, and the loss is above
     its best by half of ``(Σ α)² / Σ curvature``; near is where both are no more than this part of the loss.
     """
-    shift, slope = settle_intercept(subproblem, u, b, point, nearness)
+    shift, slope = settle_intercept(samples, u, b, point, nearness)
     m = u.size
     loss = total(point.loss)
     entropy = loss + total(point.cross)
     magnitude = loss + absolute_total(point.cross)
     slack = (m + 24.0) * UNIT * magnitude + TINY
     growth = 1.0
-    if subproblem.intercept:
-        entropy = balance(subproblem.loss, subproblem.y, point)
+    if samples.intercept:
+        entropy = balance(samples.loss, samples.y, point)
         slack += (8.0 * m + 64.0) * UNIT * magnitude
         growth = 4.0
     norm = np.sqrt(dot(point.alpha, point.alpha)) * (1.0 + 1e-9)
@@ -104,9 +104,9 @@ def dual_point(subproblem: Subproblem, u: FloatArray, b: float, point: Point, ne
 
 
 @inlined
-def unbalanced_point(subproblem: Subproblem, u: FloatArray, point: Point) -> DualPoint:
+def unbalanced_point(samples: Samples, u: FloatArray, point: Point) -> DualPoint:
     """The same with the dual point left as it is, out of balance by as little as the intercept can be settled."""
-    shift, slope = settle_intercept(subproblem, u, 0.0, point, INTERCEPT_AT_BEST)
+    shift, slope = settle_intercept(samples, u, 0.0, point, INTERCEPT_AT_BEST)
     loss, cross = total(point.loss), total(point.cross)
     slack = (u.size + 24.0) * UNIT * (loss + absolute_total(point.cross)) + TINY
     norm = np.sqrt(dot(point.alpha, point.alpha)) * (1.0 + 1e-9)
@@ -115,7 +115,7 @@ def unbalanced_point(subproblem: Subproblem, u: FloatArray, point: Point) -> Dua
 
 @compiled
 def settle_intercept(
-    subproblem: Subproblem, u: FloatArray, b: float, point: Point, nearness: float
+    samples: Samples, u: FloatArray, b: float, point: Point, nearness: float
 ) -> tuple[float, float]:
     """Fill the terms at ``u``; with an intercept, near the best shift of ``u`` (Newton steps on one number).
 
@@ -123,8 +123,8 @@ def settle_intercept(
     """
     shift, slope = 0.0, 0.0
     for attempt in range(60):
-        terms(subproblem.loss, u, subproblem.y, subproblem.w, point)
-        if not subproblem.intercept:
+        terms(samples.loss, u, samples.y, samples.w, point)
+        if not samples.intercept:
             break
         slope = total(point.alpha)
         curvature = total(point.curvature)

@@ -37,7 +37,7 @@ from safescreen.kernels.quadratic import (
     penalty_value,
     water_level,
 )
-from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
+from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem, samples_of
 from safescreen.kernels.vectors import add_multiple, clear, copy_into, total
 from safescreen.rounding import UNIT
 from safescreen.tuning import (
@@ -127,7 +127,7 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
         stand_still(subproblem, node, workspace)
     for attempt in range(RELAXATION_ROUNDS):
         try_step(node.u, workspace.step, progress.length, workspace.trial)
-        dual = dual_point(subproblem, workspace.trial, progress.intercept, workspace.point, nearness(progress))
+        dual = dual_point(samples_of(subproblem), workspace.trial, progress.intercept, workspace.point, nearness(progress))
         if leads_nowhere(subproblem.loss, progress, dual):
             restart(subproblem, node, workspace)
             continue
@@ -155,7 +155,7 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
     progress.left = max(progress.primal - progress.bound, target.patience * (target.cutoff - progress.bound))
 
 
-@compiled
+@inlined
 def begin(subproblem: Subproblem, node: Node, start: Start) -> None:
     """Set a relaxation up: its features and its strategy."""
     progress = node.progress[0]
@@ -356,7 +356,7 @@ def escalate(progress: Record) -> None:
         progress.strategy += 1
 
 
-@compiled
+@inlined
 def accept_step(node: Node, workspace: Workspace, primal: float, dual: DualPoint) -> None:
     """Move the iterate to the trial, and count rounds that brought nothing."""
     progress, quadratic = node.progress[0], workspace.quadratic
@@ -387,16 +387,15 @@ def evaluate_bound(
     """The bound of the dual point, completed by the cold features where it may decide the node; keep the best."""
     progress = node.progress[0]
     correlate(subproblem.columns, node.features, progress.hot, point.alpha, node.c, progress)
-    covered = progress.hot
-    bound = dual_bound(subproblem, node, covered, dual, progress.kappa)
-    complete = progress.cold == 0
-    if not complete and (at_last or progress.stalled or may_decide(progress, bound.value, target)):
-        covered = progress.hot + progress.cold
+    covered, complete = progress.hot, progress.cold == 0
+    while True:
+        bound = dual_bound(subproblem, node, covered, dual, progress.kappa)
+        if complete or not (at_last or progress.stalled or may_decide(progress, bound.value, target)):
+            break
+        covered, complete = progress.hot + progress.cold, True
         look_at_cold(subproblem, node, point.alpha)
         if progress.halted:
             return
-        bound = dual_bound(subproblem, node, covered, dual, progress.kappa)
-        complete = True
     progress.bound_here = bound.value
     if complete and bound.value > progress.bound:
         keep_best(node, point.alpha, bound, covered)
@@ -488,7 +487,7 @@ def choose_strategy(progress: Record) -> None:
         progress.idle_limit = -1  # so close, one more Newton step reaches what the numbers can hold
 
 
-@compiled
+@inlined
 def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> None:
     """The quadratic model of the objective over the working set, with the strategy's Hessian."""
     progress, quadratic, point = node.progress[0], workspace.quadratic, workspace.point

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from safescreen.arrays import FloatArray, IndexArray, Record
 from safescreen.design.columns import Columns
 from safescreen.kernels.columns import dot_column, has_short_columns, weigh_column, weigh_entries
-from safescreen.kernels.compiling import compiled, inlined, reordered
+from safescreen.kernels.compiling import compiled, elementwise, inlined, reordered
 from safescreen.kernels.subproblem import FREE
 from safescreen.kernels.vectors import add_multiple, clear, copy_into, factorise_column, solve_factorised, total
 from safescreen.tuning import (
@@ -171,7 +171,7 @@ def padded_size(size: int) -> int:
     return (size + PADDING - 1) // PADDING * PADDING
 
 
-@compiled
+@elementwise
 def sweep(quadratic: Quadratic, size: int, level: float, gamma: float) -> float:
     """One pass of coordinate descent at a fixed level; returns the largest decrease by a coordinate."""
     ridge = 2.0 / gamma
@@ -200,7 +200,9 @@ def sweep(quadratic: Quadratic, size: int, level: float, gamma: float) -> float:
         move = value - before
         if move != 0.0:
             x[a] = value
-            add_multiple(gradient, move, hessian[a, :padded])
+            row = hessian[a, :padded]
+            for i in range(padded):
+                gradient[i] += move * row[i]
             largest = max(largest, (h + ridge) * move * move)
     return largest
 

@@ -20,7 +20,7 @@ from safescreen.kernels.losses import (
 from safescreen.kernels.node import Node
 from safescreen.kernels.node_relaxation import Workspace, direction, try_step
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE, Quadratic, load_hessian
-from safescreen.kernels.subproblem import Subproblem
+from safescreen.kernels.subproblem import Subproblem, samples_of
 from safescreen.kernels.vectors import clear, copy_into, factorise_column, solve_factorised, total
 from safescreen.rounding import UNIT
 from safescreen.tuning import REFIT_ROUNDS, REFIT_TOLERANCE
@@ -50,7 +50,7 @@ def fit_support(
     nearness = INTERCEPT_NEARNESS if subproblem.intercept else INTERCEPT_AT_BEST
     for _ in range(REFIT_ROUNDS):
         try_step(node.u, workspace.step, length, workspace.trial)
-        dual = dual_point(subproblem, workspace.trial, progress.intercept, workspace.point, nearness)
+        dual = dual_point(samples_of(subproblem), workspace.trial, progress.intercept, workspace.point, nearness)
         trial = dual.loss + ridge_and_price(subproblem, quadratic, size)
         rejected = not trial <= objective + 4.0 * UNIT * abs(objective)
         idle = trial > objective - 4.0 * UNIT * abs(objective)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from safescreen.arrays import FloatArray
 from safescreen.design.columns import Columns
+from safescreen.kernels.compiling import inlined
 
 FREE, IN, OUT = 0, 1, -1  # what is decided about a feature
 
@@ -19,3 +20,18 @@ class Subproblem(NamedTuple):
     k: int
     intercept: bool
     loss: int  # see `safescreen.kernels.losses`
+
+
+class Samples(NamedTuple):
+    """What a loss needs to know: compiled functions are handed every array of a tuple, so a small one is quicker."""
+
+    y: FloatArray
+    w: FloatArray
+    intercept: bool
+    loss: int
+
+
+@inlined
+def samples_of(subproblem: Subproblem) -> Samples:
+    """The samples of a problem, without its columns."""
+    return Samples(subproblem.y, subproblem.w, subproblem.intercept, subproblem.loss)
