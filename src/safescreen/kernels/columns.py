@@ -20,7 +20,7 @@ from safescreen.design.columns import (
 )
 from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.subproblem import IN
-from safescreen.kernels.vectors import add_four, add_multiple, dot, dot_four, square_and_three, total
+from safescreen.kernels.vectors import add_four, add_multiple, dot, dot_four, signed, square_and_three, total
 from safescreen.tuning import SHORT_COLUMN
 
 
@@ -60,13 +60,17 @@ def add_column(columns: Columns, j: int, factor: float, u: FloatArray) -> None:
     add_multiple(u, factor, columns.dense[columns.slot[j]])
 
 
-@inlined
-def add_four_columns(columns: Columns, features: IndexArray, factors: FloatArray, u: FloatArray) -> None:
-    """The same for four columns that are held dense."""
+@compiled
+def add_several_columns(columns: Columns, features: IndexArray, factors: FloatArray, u: FloatArray) -> None:
+    """The same for several columns that are held dense, four at a time."""
     rows, slot = columns.dense, columns.slot
-    first, second = rows[slot[features[0]]], rows[slot[features[1]]]
-    third, fourth = rows[slot[features[2]]], rows[slot[features[3]]]
-    add_four(u, factors, first, second, third, fourth)
+    whole = features.size - features.size % 4
+    for i in range(0, whole, 4):
+        first, second = rows[slot[features[i]]], rows[slot[features[i + 1]]]
+        third, fourth = rows[slot[features[i + 2]]], rows[slot[features[i + 3]]]
+        add_four(u, factors[i : i + 4], first, second, third, fourth)
+    for i in range(whole, features.size):
+        add_multiple(u, factors[i], rows[slot[features[i]]])
 
 
 @inlined
@@ -453,7 +457,7 @@ def make_decided_dense(columns: Columns, status: StatusArray, features: PlaceArr
         return True
     found = True
     for j in features:
-        if status[j] == IN and not make_dense(columns, np.int64(j), 0):
+        if status[j] == IN and not make_dense(columns, signed(j), 0):
             found = False
     return found
 

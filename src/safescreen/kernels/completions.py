@@ -30,6 +30,7 @@ from safescreen.kernels.columns import (
     add_any_column,
     add_column,
     add_in_rows,
+    add_several_columns,
     copy_entries_of_short,
     dot_any_column,
     dot_dense,
@@ -409,8 +410,10 @@ def fill_direction(subproblem: Subproblem, workspace: Workspace, completions: Co
     shift = completions.step[base.size] if subproblem.intercept else 0.0
     for i in range(d.size):
         d[i] = -shift
+    features, opposite = workspace.quadratic.feature, workspace.quadratic.rhs_fixed
     for a in range(base.size):
-        add_column(columns, workspace.quadratic.feature[a], -completions.step[a], d)
+        opposite[a] = -completions.step[a]
+    add_several_columns(columns, features[: base.size], opposite[: base.size], d)
     add_any_column(columns, j, 1.0, d, workspace.trial)
 
 

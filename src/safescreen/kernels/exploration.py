@@ -49,7 +49,7 @@ from safescreen.kernels.outward import layer_of, strongest_of_model
 from safescreen.kernels.proof_log import ProofLog, is_full, log_decision, log_node
 from safescreen.kernels.quadratic import Gram
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
-from safescreen.kernels.vectors import kth_and_next_largest
+from safescreen.kernels.vectors import kth_and_next_largest, signed
 from safescreen.rounding import UNIT
 from safescreen.tuning import (
     BRANCHED_SHARE,
@@ -560,7 +560,7 @@ def fits_budget(subproblem: Subproblem, node: Node, cursor: Record) -> bool:
     if decided == subproblem.k:
         for j in listed(node):
             if node.status[j] == FREE:
-                decide(subproblem, node, np.int64(j), OUT)
+                decide(subproblem, node, signed(j), OUT)
         free = 0
     cursor.is_leaf = free == 0
     cursor.places = subproblem.k - decided
@@ -646,9 +646,9 @@ def choose(node: Node) -> tuple[int, int]:
             z = t / level
             score = min(z, 1.0 - z)
             if score > most:
-                best, most = np.int64(j), score
+                best, most = signed(j), score
         if fallback < 0 or node.best_q[j] + t > strongest:  # whatever the numbers, a free feature can be branched on
-            fallback, strongest = np.int64(j), node.best_q[j] + t
+            fallback, strongest = signed(j), node.best_q[j] + t
     return (best if best >= 0 else fallback), fractional
 
 
@@ -761,8 +761,8 @@ def screen_node(subproblem: Subproblem, node: Node, log: ProofLog, now: Now) -> 
         choice, raised = flipped(bound, gain)
         if raised > now.cursor.cutoff:
             tally.closed_bound = min(tally.closed_bound, raised)
-            decide(subproblem, node, np.int64(j), choice)
-            log_decision(log, choice * (np.int64(j) + 1))
+            decide(subproblem, node, signed(j), choice)
+            log_decision(log, choice * (signed(j) + 1))
 
 
 @compiled

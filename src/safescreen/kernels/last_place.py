@@ -27,6 +27,7 @@ from safescreen.kernels.node_relaxation import NEWTON, Start, Target
 from safescreen.kernels.open_nodes import save
 from safescreen.kernels.proof_log import ProofLog, has_room_for, log_model, mark_swept, take_back
 from safescreen.kernels.subproblem import FREE, IN, OUT
+from safescreen.kernels.vectors import signed
 from safescreen.rounding import UNIT
 from safescreen.tuning import COMPLETED_FEATURES, COMPLETED_TOLERANCE, REFIT_TOLERANCE
 
@@ -173,7 +174,7 @@ def next_survivor(subproblem: Subproblem, last: LastPlace, search: Search) -> bo
     state, cutoff_now = last.state[0], search.cursor.cutoff
     while state.outcome == SWEPT and state.at < state.survivors:
         at = state.at
-        j = np.int64(last.survivor[at])
+        j = signed(last.survivor[at])
         state.at += 1
         if last.bound[at] >= cutoff_now:
             state.closed = min(state.closed, last.bound[at])
@@ -190,7 +191,7 @@ def next_survivor(subproblem: Subproblem, last: LastPlace, search: Search) -> bo
 def take_survivor(last: LastPlace, search: Search) -> None:
     """Take the fit of a candidate, which closes its support unless the fit says nothing."""
     state, progress = last.state[0], search.refit_node.progress[0]
-    j = np.int64(last.survivor[state.at - 1])
+    j = signed(last.survivor[state.at - 1])
     take_fitted(search)
     if progress.halted:
         state.outcome = HALTED
@@ -218,7 +219,7 @@ def end_sweep(node: Node, last: LastPlace, search: Search) -> int:
     if outcome != SWEPT:
         return outcome
     for i in range(state.unsolved):
-        j = np.int64(last.survivor[i])
+        j = signed(last.survivor[i])
         node.status[j] = IN
         save(nodes, node, search.cursor.bound, state.parent, j + 1)
         node.status[j] = FREE
@@ -263,7 +264,7 @@ def load_model(subproblem: Subproblem, refit_node: Node, last: LastPlace, size: 
         refit_node.u[i] = state.intercept
     count = 0
     for a in range(size + 1):
-        j = np.int64(last.decided[a]) if a < size else added
+        j = signed(last.decided[a]) if a < size else added
         if j >= 0:
             refit_node.status[j] = IN
             refit_node.x[j] = last.x[a] - x * along[a] if a < size else x
@@ -323,7 +324,7 @@ def look_at_candidates(
     closed, survivors, moved, stepped, free = base.alone, 0, 0, 0, state.free
     correlate(subproblem.columns, last.survivor, free, workspace.point.alpha, node.c, progress)
     for i in range(free):
-        j = np.int64(last.survivor[i])
+        j = signed(last.survivor[i])
         c = node.c[j]
         bound, step = bound_at_rest(subproblem, base, j, c), 0.0
         if not bound >= cursor.cutoff:

@@ -114,9 +114,7 @@ def unbalanced_point(samples: Samples, u: FloatArray, point: Point) -> DualPoint
 
 
 @compiled
-def settle_intercept(
-    samples: Samples, u: FloatArray, b: float, point: Point, nearness: float
-) -> tuple[float, float]:
+def settle_intercept(samples: Samples, u: FloatArray, b: float, point: Point, nearness: float) -> tuple[float, float]:
     """Fill the terms at ``u``; with an intercept, near the best shift of ``u`` (Newton steps on one number).
 
     Returns the shift and the slope that is left.

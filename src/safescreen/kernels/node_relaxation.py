@@ -11,7 +11,7 @@ import numpy as np
 
 from safescreen.arrays import FloatArray, Record
 from safescreen.design.columns import Columns
-from safescreen.kernels.columns import add_column, add_four_columns, correlate, make_dense, reserved_slots
+from safescreen.kernels.columns import add_several_columns, correlate, make_dense, reserved_slots
 from safescreen.kernels.compiling import compiled, inlined
 from safescreen.kernels.dual_bound import NodeBound, dual_bound
 from safescreen.kernels.losses import (
@@ -38,7 +38,7 @@ from safescreen.kernels.quadratic import (
     water_level,
 )
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem, samples_of
-from safescreen.kernels.vectors import add_multiple, clear, copy_into, total
+from safescreen.kernels.vectors import add_multiple, clear, copy_into, signed, total
 from safescreen.rounding import UNIT
 from safescreen.tuning import (
     COOLING_SHARE,
@@ -115,7 +115,7 @@ def make_workspace(features: int, weights: FloatArray, capacity: int) -> Workspa
 @compiled
 def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start, target: Target) -> None:
     """Solve the node's relaxation from the iterate in ``node`` (``u`` included) until it can be decided, or halted."""
-    progress, quadratic = node.progress[0], workspace.quadratic
+    progress, quadratic, samples = node.progress[0], workspace.quadratic, samples_of(subproblem)
     begin(subproblem, node, start)
     penalty = Penalty(subproblem.gamma, subproblem.mu, np.sqrt(subproblem.gamma * subproblem.mu), int(progress.kappa))
     if progress.modelled and not progress.refit and adapt_model(node, quadratic):
@@ -127,7 +127,7 @@ def relax(subproblem: Subproblem, node: Node, workspace: Workspace, start: Start
         stand_still(subproblem, node, workspace)
     for attempt in range(RELAXATION_ROUNDS):
         try_step(node.u, workspace.step, progress.length, workspace.trial)
-        dual = dual_point(samples_of(subproblem), workspace.trial, progress.intercept, workspace.point, nearness(progress))
+        dual = dual_point(samples, workspace.trial, progress.intercept, workspace.point, nearness(progress))
         if leads_nowhere(subproblem.loss, progress, dual):
             restart(subproblem, node, workspace)
             continue
@@ -431,7 +431,7 @@ def look_at_cold(subproblem: Subproblem, node: Node, alpha: FloatArray) -> None:
     reserved = reserved_slots(columns, subproblem.k)
     for i in range(cold):
         j = node.cold[i]
-        if abs(node.c[j]) > WARMING_SHARE * entering and make_dense(columns, np.int64(j), reserved):
+        if abs(node.c[j]) > WARMING_SHARE * entering and make_dense(columns, signed(j), reserved):
             node.hot[j] = True
             node.features[warmed] = j
             warmed += 1
@@ -555,8 +555,4 @@ def direction(columns: Columns, quadratic: Quadratic, size: int, step: FloatArra
             moved += 1
     for i in range(step.size):
         step[i] = shift
-    whole = moved - moved % 4
-    for i in range(0, whole, 4):
-        add_four_columns(columns, features[i : i + 4], moves[i : i + 4], step)
-    for i in range(whole, moved):
-        add_column(columns, features[i], moves[i], step)
+    add_several_columns(columns, features[:moved], moves[:moved], step)

@@ -15,6 +15,7 @@ from safescreen.kernels.compiling import compiled, inlined, record_type
 from safescreen.kernels.node import Node, listed
 from safescreen.kernels.outward import Order, count_inside, keys_of, layer_of, layers_of, outward_key
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem
+from safescreen.kernels.vectors import signed
 from safescreen.tuning import SMALL_STORE
 
 COUNTS = record_type(
@@ -341,7 +342,7 @@ def load(subproblem: Subproblem, nodes: OpenNodes, node: Node, slot: int, decide
     make_decided_dense(subproblem.columns, node.status, listed(node))  # these first: without them the node is nothing
     reserved = reserved_slots(subproblem.columns, subproblem.k)
     for i in range(nodes.length[slot]):
-        feature: int = np.int64(nodes.feature[slot, i])  # type: ignore[assignment]  # of the kind all features have
+        feature = signed(nodes.feature[slot, i])
         if decided_only and node.status[feature] != IN:
             continue
         if node.status[feature] != OUT and make_dense(subproblem.columns, feature, reserved):

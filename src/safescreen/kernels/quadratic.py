@@ -41,9 +41,6 @@ class Quadratic(NamedTuple):
     hessian: FloatArray  # with room for the last of its blocks of four by four, and for rows that end in zeros
     factor: FloatArray
     gradient: FloatArray  # with room for that, too
-    diagonal: FloatArray  # of the Hessian while the model is minimised, and what it takes to divide by it
-    over_diagonal: FloatArray
-    over_ridged: FloatArray  # likewise, with the ridge on top
     x: FloatArray
     start: FloatArray
     move: FloatArray
@@ -53,6 +50,9 @@ class Quadratic(NamedTuple):
     rhs_fixed: FloatArray
     rhs_per_level: FloatArray
     scaled: FloatArray  # (capacity + 5, m): weighted columns while a Hessian is built, and the roots of weights
+    diagonal: FloatArray  # of the Hessian while the model is minimised, and what it takes to divide by it
+    over_diagonal: FloatArray
+    over_ridged: FloatArray  # likewise, with the ridge on top
 
 
 class Penalty(NamedTuple):
@@ -82,9 +82,6 @@ def make_quadratic(capacity: int, samples: int) -> Quadratic:
         hessian=np.empty((size + 3, size + PADDING)),
         factor=np.empty((size, size)),
         gradient=np.empty(size + PADDING),
-        diagonal=diagonal,
-        over_diagonal=over_diagonal,
-        over_ridged=over_ridged,
         x=x,
         start=start,
         move=move,
@@ -94,6 +91,9 @@ def make_quadratic(capacity: int, samples: int) -> Quadratic:
         rhs_fixed=rhs_fixed,
         rhs_per_level=rhs_per_level,
         scaled=np.empty((size + 4, samples)),
+        diagonal=diagonal,
+        over_diagonal=over_diagonal,
+        over_ridged=over_ridged,
     )
 
 
@@ -171,12 +171,23 @@ def padded_size(size: int) -> int:
     return (size + PADDING - 1) // PADDING * PADDING
 
 
+class Usage(NamedTuple):
+    """How free coordinates use the budget at a level: those above it, and those below."""
+
+    above: int
+    smallest: float  # of those above
+    linear: int
+    mass: float  # of those below
+    flatness: float  # the sum of their reciprocal curvatures
+
+
 @elementwise
-def sweep(quadratic: Quadratic, size: int, level: float, gamma: float) -> float:
-    """One pass of coordinate descent at a fixed level; returns the largest decrease by a coordinate."""
+def sweep(quadratic: Quadratic, size: int, level: float, gamma: float) -> tuple[float, Usage]:
+    """One pass of coordinate descent at a fixed level; returns the largest decrease by a coordinate, and the usage."""
     ridge = 2.0 / gamma
     slope = level * ridge
     largest, padded = 0.0, padded_size(size)
+    above, smallest, linear, mass, flatness = 0, np.inf, 0, 0.0, 0.0
     x, gradient, hessian = quadratic.x, quadratic.gradient[:padded], quadratic.hessian
     for a in range(size):
         before, free = x[a], quadratic.kind[a] == FREE
@@ -189,10 +200,16 @@ def sweep(quadratic: Quadratic, size: int, level: float, gamma: float) -> float:
             excess = strength - slope
             if excess <= 0.0:
                 value = 0.0
+            elif excess < h * level:
+                value = excess * quadratic.over_diagonal[a]
+                linear += 1
+                mass += value
+                flatness += quadratic.over_diagonal[a]
             else:
-                linear = excess < h * level
-                value = excess * quadratic.over_diagonal[a] if linear else strength * quadratic.over_ridged[a]
-                value = value if unpenalised > 0.0 else -value
+                value = strength * quadratic.over_ridged[a]
+                above += 1
+                smallest = min(smallest, value)
+            value = value if unpenalised > 0.0 else -value
         elif quadratic.kind[a] == RIDGE:
             value = unpenalised * quadratic.over_ridged[a]
         else:
@@ -204,14 +221,13 @@ def sweep(quadratic: Quadratic, size: int, level: float, gamma: float) -> float:
             for i in range(padded):
                 gradient[i] += move * row[i]
             largest = max(largest, (h + ridge) * move * move)
-    return largest
+    return largest, Usage(above, smallest, linear, mass, flatness)
 
 
-@compiled
-def budget_misfit(quadratic: Quadratic, size: int, level: float, penalty: Penalty) -> tuple[float, float]:
-    """How much of the budget the coordinates overuse at this level, and a Newton proposal for the level."""
-    ridge = 2.0 / penalty.gamma
-    above, linear, mass, flatness, smallest = 0, 0, 0.0, 0.0, np.inf
+@inlined
+def usage_at(quadratic: Quadratic, size: int, level: float) -> Usage:
+    """The usage of the coordinates as they are."""
+    above, smallest, linear, mass, flatness = 0, np.inf, 0, 0.0, 0.0
     for a in range(size):
         t = abs(quadratic.x[a])
         if t == 0.0 or quadratic.kind[a] != FREE:
@@ -223,12 +239,19 @@ def budget_misfit(quadratic: Quadratic, size: int, level: float, penalty: Penalt
             linear += 1
             mass += t
             flatness += quadratic.over_diagonal[a]
-    misfit = above + (mass / level if linear > 0 else 0.0) - penalty.kappa
-    if linear > 0:
-        slope = (mass / level + ridge * flatness) / level
+    return Usage(above, smallest, linear, mass, flatness)
+
+
+@compiled
+def budget_misfit(quadratic: Quadratic, size: int, level: float, penalty: Penalty, usage: Usage) -> tuple[float, float]:
+    """How much of the budget the coordinates overuse at this level, and a Newton proposal for the level."""
+    ridge = 2.0 / penalty.gamma
+    misfit = usage.above + (usage.mass / level if usage.linear > 0 else 0.0) - penalty.kappa
+    if usage.linear > 0:
+        slope = (usage.mass / level + ridge * usage.flatness) / level
         proposal = min(max(level + misfit / slope, 0.5 * level), 2.0 * level)
     elif misfit > 0.0:
-        proposal = smallest * (1.0 + 1e-12)
+        proposal = usage.smallest * (1.0 + 1e-12)
     elif misfit < 0.0:
         proposal = min(level, largest_pull(quadratic, size) / ridge)
     else:
@@ -367,7 +390,8 @@ def minimise_at_level(
         for _ in range(5 + size // 4):  # as much work as the face step that follows
             if progress.halted:
                 return
-            if sweep(quadratic, size, level, penalty.gamma) * size <= tolerance:
+            largest, _ = sweep(quadratic, size, level, penalty.gamma)
+            if largest * size <= tolerance:
                 if not thorough:
                     return
                 break
@@ -406,8 +430,8 @@ def descend_with_level(
         for _ in range(10 + size // 4):
             if progress.halted:
                 return level, True
-            largest = sweep(quadratic, size, level, penalty.gamma)
-            misfit, proposal = budget_misfit(quadratic, size, level, penalty)
+            largest, usage = sweep(quadratic, size, level, penalty.gamma)
+            misfit, proposal = budget_misfit(quadratic, size, level, penalty, usage)
             if misfit <= 0.0 and level <= lowest:
                 misfit = 0.0
             if largest * size <= tolerance and budget_met(misfit, level, penalty, tolerance):
@@ -418,7 +442,8 @@ def descend_with_level(
                 level = max(proposal, lowest)
         level, exact = face_step(quadratic, progress, level, penalty)
         if exact:
-            misfit, proposal = budget_misfit(quadratic, size, level, penalty)
+            usage = usage_at(quadratic, size, level)
+            misfit, proposal = budget_misfit(quadratic, size, level, penalty, usage)
             if abs(misfit) <= 1e-9 * kappa or (misfit <= 0.0 and level <= lowest):
                 return level, True
     return level, False
@@ -433,7 +458,8 @@ def bracket_level(quadratic: Quadratic, progress: Record, level: float, penalty:
         minimise_at_level(quadratic, progress, level, penalty, 0.1 * tolerance, True)
         if progress.halted:
             break
-        misfit, proposal = budget_misfit(quadratic, size, level, penalty)
+        usage = usage_at(quadratic, size, level)
+        misfit, proposal = budget_misfit(quadratic, size, level, penalty, usage)
         if (misfit <= 0.0 and level <= lowest) or budget_met(misfit, level, penalty, tolerance):
             break
         if misfit > 0.0:

@@ -7,6 +7,12 @@ from safescreen.kernels.compiling import compiled, inlined, reordered
 from safescreen.tuning import FEW_OF_MANY
 
 
+@inlined
+def signed(place: int) -> int:
+    """A place in an array, as it is kept in a `PlaceArray`, as a number that may be negated and added to others."""
+    return np.int64(place)  # type: ignore[return-value]
+
+
 @reordered
 def dot(a: FloatArray, b: FloatArray) -> float:
     """Inner product, summed in whatever order is fastest."""
