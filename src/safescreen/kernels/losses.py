@@ -14,7 +14,7 @@ import numpy as np
 from safescreen.arrays import FloatArray
 from safescreen.kernels.compiling import compiled, elementwise, inlined, reordered
 from safescreen.kernels.subproblem import Samples
-from safescreen.kernels.vectors import absolute_total, dot, total
+from safescreen.kernels.vectors import dot, total
 from safescreen.rounding import UNIT
 
 LOGISTIC = 0
@@ -41,6 +41,17 @@ class Point(NamedTuple):
     loss: FloatArray
     cross: FloatArray
     scratch: FloatArray
+
+
+class Sums(NamedTuple):
+    """What the terms of all samples add up to."""
+
+    loss: float
+    cross: float
+    crossed: float  # ``Σ |cross|``
+    slope: float  # ``Σ α``
+    mass: float  # ``Σ |α|``
+    curvature: float
 
 
 class DualPoint(NamedTuple):
@@ -88,11 +99,10 @@ def dual_point(samples: Samples, u: FloatArray, b: float, point: Point, nearness
     every step: the dual point is balanced all the same. That costs the bound about ``|b Σ α|``, and the loss is above
     its best by half of ``(Σ α)² / Σ curvature``; near is where both are no more than this part of the loss.
     """
-    shift, slope = settle_intercept(samples, u, b, point, nearness)
+    shift, sums = settle_intercept(samples, u, b, point, nearness)
     m = u.size
-    loss = total(point.loss)
-    entropy = loss + total(point.cross)
-    magnitude = loss + absolute_total(point.cross)
+    entropy = sums.loss + sums.cross
+    magnitude = sums.loss + sums.crossed
     slack = (m + 24.0) * UNIT * magnitude + TINY
     growth = 1.0
     if samples.intercept:
@@ -100,41 +110,53 @@ def dual_point(samples: Samples, u: FloatArray, b: float, point: Point, nearness
         slack += (8.0 * m + 64.0) * UNIT * magnitude
         growth = 4.0
     norm = np.sqrt(dot(point.alpha, point.alpha)) * (1.0 + 1e-9)
-    return DualPoint(loss, entropy - slack, growth * norm, shift, slope)
+    return DualPoint(sums.loss, entropy - slack, growth * norm, shift, sums.slope)
 
 
 @inlined
 def unbalanced_point(samples: Samples, u: FloatArray, point: Point) -> DualPoint:
     """The same with the dual point left as it is, out of balance by as little as the intercept can be settled."""
-    shift, slope = settle_intercept(samples, u, 0.0, point, INTERCEPT_AT_BEST)
-    loss, cross = total(point.loss), total(point.cross)
-    slack = (u.size + 24.0) * UNIT * (loss + absolute_total(point.cross)) + TINY
+    shift, sums = settle_intercept(samples, u, 0.0, point, INTERCEPT_AT_BEST)
+    slack = (u.size + 24.0) * UNIT * (sums.loss + sums.crossed) + TINY
     norm = np.sqrt(dot(point.alpha, point.alpha)) * (1.0 + 1e-9)
-    return DualPoint(loss, loss + cross - slack, norm, shift, slope)
+    return DualPoint(sums.loss, sums.loss + sums.cross - slack, norm, shift, sums.slope)
 
 
 @compiled
-def settle_intercept(samples: Samples, u: FloatArray, b: float, point: Point, nearness: float) -> tuple[float, float]:
+def settle_intercept(samples: Samples, u: FloatArray, b: float, point: Point, nearness: float) -> tuple[float, Sums]:
     """Fill the terms at ``u``; with an intercept, near the best shift of ``u`` (Newton steps on one number).
 
-    Returns the shift and the slope that is left.
+    Returns the shift and the sums, among them the slope that is left.
     """
-    shift, slope = 0.0, 0.0
-    for attempt in range(60):
+    shift, attempt = 0.0, 0
+    while True:
         terms(samples.loss, u, samples.y, samples.w, point)
-        if not samples.intercept:
+        sums = sums_of(point)
+        if not samples.intercept or sums.curvature <= 0.0 or attempt == 59:
             break
-        slope = total(point.alpha)
-        curvature = total(point.curvature)
-        if curvature <= 0.0 or attempt == 59 or abs(slope) <= 1e-13 * absolute_total(point.alpha):
+        size = abs(sums.slope)
+        if size <= 1e-13 * sums.mass or size * (abs(b + shift) + size / sums.curvature) <= nearness * sums.loss:
             break
-        if abs(slope) * (abs(b + shift) + abs(slope) / curvature) <= nearness * total(point.loss):
-            break
-        move = min(max(slope / curvature, -2.0), 2.0)
+        move = min(max(sums.slope / sums.curvature, -2.0), 2.0)
         shift += move
         for i in range(u.size):
             u[i] += move
-    return shift, slope
+        attempt += 1
+    return shift, sums
+
+
+@reordered
+def sums_of(point: Point) -> Sums:
+    """What the terms add up to, in one look at them."""
+    loss, cross, crossed, slope, mass, curvature = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(point.loss.size):
+        loss += point.loss[i]
+        cross += point.cross[i]
+        crossed += abs(point.cross[i])
+        slope += point.alpha[i]
+        mass += abs(point.alpha[i])
+        curvature += point.curvature[i]
+    return Sums(loss, cross, crossed, slope, mass, curvature)
 
 
 _LOG2E = 1.4426950408889634
