@@ -10,11 +10,11 @@ from problems import plain
 from safescreen import kernels
 from safescreen.incumbents import (
     Refitter,
-    begin_anew_and_improve,
     first_incumbent,
     improve,
     perturb_and_improve,
     polish,
+    restart_and_improve,
     rounded,
 )
 from safescreen.relaxation import solve_root
@@ -104,19 +104,19 @@ def test_local_search_never_makes_a_model_worse(seed):
 def test_local_searches_that_begin_anew(terms):
     problem = wide_gap(**terms)
     root, rng = solve_root(problem), np.random.default_rng(0)
-    start = best = polish(problem, problem.include if problem.include.size else np.array([9]), np.zeros(10), 0.0)
-    for _ in range(10):
-        best = begin_anew_and_improve(problem, best, root, never, rng)
-        assert set(problem.include) <= set(best.support)
-        assert best.support.size <= problem.k
+    start = polish(problem, problem.include if problem.include.size else np.array([9]), np.zeros(10), 0.0)
+    best = restart_and_improve(problem, start, root, 5, 0.0, rng)
+    assert set(problem.include) <= set(best.support)
+    assert best.support.size <= problem.k
     assert brute_force(problem).value * (1.0 - 1e-12) <= best.objective <= start.objective
-    assert begin_anew_and_improve(problem, best, root, never, rng).objective == best.objective
+    assert restart_and_improve(problem, best, root, 5, 0.0, rng).objective == best.objective
+    assert restart_and_improve(problem, start, root, 5, 1.0, rng) is start
 
 
 def test_nothing_to_begin_anew_with():
     problem = ss.Problem(np.zeros((20, 3)), np.arange(20) < 8, k=2, gamma=1.0)
     start = polish(problem, np.empty(0, np.int64), np.zeros(3), 0.0)
-    assert begin_anew_and_improve(problem, start, solve_root(problem), never, np.random.default_rng(0)) is start
+    assert restart_and_improve(problem, start, solve_root(problem), 1, -1.0, np.random.default_rng(0)) is start
 
 
 def test_local_search_keeps_what_is_included():

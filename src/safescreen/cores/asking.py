@@ -11,7 +11,7 @@ import numpy as np
 
 from safescreen.cores.question import Known, check_count, check_within
 from safescreen.cores.result import Core
-from safescreen.incumbents import Incumbent, begin_anew_and_improve, perturb_and_improve
+from safescreen.incumbents import Incumbent, restart_and_improve
 from safescreen.problem import Problem, check_problem
 from safescreen.problem.validation import about, check_memory_limit
 from safescreen.relaxation import Root, solve_root, trivial_bound
@@ -136,13 +136,8 @@ def _known(problem: Problem, root: Root, upper_bound: float | Solution | None) -
 
 def _good_model(problem: Problem, root: Root) -> Incumbent:
     """The best model found by local searches; the same ones every time."""
-    model, rng = model_before_search(problem, root), np.random.default_rng(0)
-    for _ in range(RESTARTS):
-        if model.objective - root.bound.value <= CLOSE * model.objective:
-            break
-        model, _ = perturb_and_improve(problem, model, root, lambda: False, rng)
-        model = begin_anew_and_improve(problem, model, root, lambda: False, rng)
-    return model
+    model = model_before_search(problem, root)
+    return restart_and_improve(problem, model, root, RESTARTS, CLOSE, np.random.default_rng(0))
 
 
 def _impossible(known: Known, within: float, at_least: int) -> str:

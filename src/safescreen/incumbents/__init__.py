@@ -1,11 +1,11 @@
 """Good models fast: rounding, refitting, local search."""
 
 from safescreen.incumbents.local_search import (
-    begin_anew_and_improve,
     first_incumbent,
     improve,
     perturb_and_improve,
     polish_in_time,
+    restart_and_improve,
     rounded,
 )
 from safescreen.incumbents.refit import Incumbent, Refitter, polish, with_users_features, without_features
@@ -13,12 +13,12 @@ from safescreen.incumbents.refit import Incumbent, Refitter, polish, with_users_
 __all__ = [
     "Incumbent",
     "Refitter",
-    "begin_anew_and_improve",
     "first_incumbent",
     "improve",
     "perturb_and_improve",
     "polish",
     "polish_in_time",
+    "restart_and_improve",
     "rounded",
     "with_users_features",
     "without_features",

@@ -100,30 +100,46 @@ def perturb_and_improve(
         search = _LocalSearch(problem, start, root, expired, math.inf)
     except ExpiredError:
         return start, 0
-    dropped = (rng.random(start.support.size) < 0.5) & ~problem.included[start.support]
-    support = search.run(start.support[~dropped], greedy=False)
+    support = search.run(_part(search, start, rng), greedy=False)
     work = 16 * search.fits * search.refitter.columns.size * problem.n_samples
     return _better(problem, start, support), work
 
 
-def begin_anew_and_improve(
-    problem: Problem, start: Incumbent, root: Root, expired: Callable[[], bool], rng: np.random.Generator
+def restart_and_improve(
+    problem: Problem, start: Incumbent, root: Root, restarts: int, close: float, rng: np.random.Generator
 ) -> Incumbent:
-    """Search locally from two strong features drawn at random: starts that have nothing to do with the model at hand.
+    """Search locally so many times from a part of the best model, and from two strong features drawn at random.
 
-    Returns a model that is never worse. From parts of a model one comes back to it where the ridge is weak.
+    The latter have nothing to do with the model: from parts of it one comes back to it where the ridge is weak. It ends
+    early with a model whose distance to the root's bound is ``close``, relative to its objective.
     """
-    try:
-        search = _LocalSearch(problem, start, root, expired, math.inf)
-    except ExpiredError:
-        return start
+    best = start
+    search = _LocalSearch(problem, best, root, lambda: False, math.inf)
+    for _ in range(restarts):
+        for begin in (_part, _strong_ones):
+            if best.objective - root.bound.value <= close * best.objective:
+                return best
+            found = _better(problem, best, search.run(begin(search, best, rng), greedy=False))
+            if found is not best:
+                best, search = found, _LocalSearch(problem, found, root, lambda: False, math.inf)
+    return best
+
+
+def _part(search: _LocalSearch, model: Incumbent, rng: np.random.Generator) -> IndexArray:
+    """About half of a model's features."""
+    dropped = (rng.random(model.support.size) < 0.5) & ~search.problem.included[model.support]
+    return model.support[~dropped]
+
+
+def _strong_ones(search: _LocalSearch, model: Incumbent, rng: np.random.Generator) -> IndexArray:
+    """What every better model has, and two strong features beside it."""
     columns = search.refitter.columns
-    strength = np.abs(root.bound.correlation[columns])
+    strength = search.strength.copy()
     strength[search.keep] = -1.0
     strong = columns[_largest(strength, min(DRAWN_FROM, int(np.count_nonzero(~search.keep))))]
     kept = columns[search.keep]
-    drawn = rng.choice(strong, max(min(2, strong.size, problem.k - kept.size), 0), replace=False)
-    return _better(problem, start, search.run(np.union1d(kept, drawn), greedy=False))
+    drawn = rng.choice(strong, max(min(2, strong.size, search.problem.k - kept.size), 0), replace=False)
+    return np.union1d(kept, drawn)
 
 
 def _better(problem: Problem, start: Incumbent, support: IndexArray) -> Incumbent:
@@ -178,6 +194,7 @@ class _LocalSearch:
         count = min(most, int(np.count_nonzero(strength >= 0.0)))
         columns = _largest(strength, count)
         self.refitter = Refitter(problem, columns)
+        self.strength = np.abs(root.bound.correlation[columns])
         self.keep = fixings.included[columns]
         self.effort = _WIDE if wide else _NARROW
 

@@ -8,6 +8,7 @@ in turn. That only looks for a good dual point; what it proves is for :func:`saf
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +17,12 @@ from safescreen import kernels
 from safescreen.arrays import BoolArray, FloatArray, IndexArray
 from safescreen.design import Columns
 from safescreen.expiry import look_up
-from safescreen.kernels import FREE, GRAM, IN, OUT, Start, Target
+from safescreen.kernels import FREE, IN, NEWTON, OUT, Start, Target
 from safescreen.kernels.node import make_node
 from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.problem import Problem
 from safescreen.relaxation.bounds import Bound, Fixings, Group, group_bound_at
+from safescreen.relaxation.group_steps import GroupSteps
 from safescreen.relaxation.perspective import Root, dual_of, missing_columns
 from safescreen.relaxation.restriction import restricted, restricted_to
 from safescreen.tuning import LEAST_BLOCK
@@ -33,6 +35,9 @@ FIRST_MEMBERS = 32
 
 FINEST = 1e-7
 """Relative gap at which a relaxation counts as solved."""
+
+SETTLED = 0.05
+"""Gap, as a part of what the bound has above the threshold, at which a relaxation is settled."""
 
 
 @dataclass(frozen=True)
@@ -73,20 +78,37 @@ class GroupSolver:
 
         ``patience`` is the share of what the bound lacks that the gap may have then: large to stop at once.
         """
+
+        def decided(value: float, bound: float) -> bool:
+            return bound > cutoff or (value < cutoff and value - bound <= patience * (cutoff - bound))
+
+        goal = Target(np.inf, 0.0, 0.0)
+        if not group.most:
+            goal = goal._replace(cutoff=cutoff * (1.0 + FINEST), patience=patience)
+        return self._relaxed(group, start, goal, decided)
+
+    def settle(self, group: Group, start: Iterate, cutoff: float) -> Iterate:
+        """Relax until the gap is a small part of what the bound has above ``cutoff``; ``start`` if it stays below."""
+
+        def settled(value: float, bound: float) -> bool:
+            return value - bound <= max(SETTLED * (bound - cutoff), FINEST * value)
+
+        at = self._relaxed(group, start, Target(np.inf, 0.0, 0.0), settled)
+        return at if at.bound.value > cutoff else start
+
+    def _relaxed(self, group: Group, start: Iterate, goal: Target, enough: Callable[[float, float], bool]) -> Iterate:
+        """Relax ever more sharply, with the columns that turn out to matter, until value and bound are good enough."""
         problem, x, b, level, shares = self.problem, start.x.copy(), start.b, start.level, start.shares
         shares = self._first_shares(group, start) if group.most else np.zeros(problem.n_features)
         x[group.members & (shares == 0.0)] = 0.0
         best, tolerance = None, 1e-3
         for _ in range(SOLVES):
             look_up()
-            goal = Target(np.inf, 0.5 * tolerance, 0.0)
-            if not group.most:
-                goal = goal._replace(cutoff=cutoff * (1.0 + FINEST), patience=patience)
-            value, alpha, b, level = self._block.solve(group, shares, x, (b, level), goal)
+            target = goal._replace(tolerance=0.5 * tolerance)
+            value, alpha, b, level = self._block.solve(group, shares, x, (b, level), target)
             bound = group_bound_at(problem, group, dual_of(problem, alpha))
             best = bound if best is None or bound.value > best.value else best
-            hopeless = value < cutoff and value - best.value <= patience * (cutoff - best.value)
-            if best.value > cutoff or hopeless:
+            if enough(value, best.value):
                 break
             missing = self._missing(group, bound, level)
             if missing.size:
@@ -104,30 +126,12 @@ class GroupSolver:
     def blocked(self, members: IndexArray, at: Iterate, cutoff: float) -> BoolArray:
         """Which features of a group that is out would, each alone, take the relaxation below ``cutoff`` once returned.
 
-        One step along the feature's coefficient, with the budget filled anew, shows it: a value of the relaxation is
-        never below its optimum. A feature that is not blocked by this may be blocked all the same.
+        A feature that is not blocked by this may be blocked all the same.
         """
-        problem = self.problem
-        rows = self._block.rows(members)
-        inside = problem.included[self._block.columns]
-        kept = self._block.columns[~inside]
-        small = np.abs(at.x[kept])
-        linear = float(small[small < at.level * (1.0 - 1e-9)].sum())
-        binding = at.level > np.sqrt(problem.gamma * problem.mu) * (1.0 + 1e-9)
-        if at.level <= 0.0 or (binding and linear <= 0.0):
-            return np.zeros(members.size, np.bool_)
-        u = self._block.predictor(at.x) + at.b
-        p = problem.loss.dual_point(problem.y * u)
-        slope = rows @ (problem.y * problem.weights * p)
-        excess = np.maximum(np.abs(slope) - 2.0 * at.level / problem.gamma, 0.0)
-        curvature = np.square(rows) @ (problem.weights * problem.loss.curvature(p))
-        bend = 2.0 * at.level / (linear * problem.gamma) if binding else 0.0
-        step = np.minimum(excess / np.maximum(curvature + bend, 1e-300), at.level)
-        moved = problem.loss.dual_point(-problem.y * (u + (np.sign(slope) * step)[:, None] * rows))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            fall = (np.log(moved) - np.log(problem.loss.dual_point(-problem.y * u))) @ problem.weights
-        price = (2.0 * step * at.level + (step * step * at.level / linear if binding else 0.0)) / problem.gamma
-        return np.asarray(at.value - fall + price <= cutoff)
+        used = np.flatnonzero((at.x != 0.0) | self.problem.included)
+        rows, included = self._block.rows(used), self.problem.included[used]
+        steps = GroupSteps(self.problem, rows, at.x[used], included, at.b, at.level)
+        return steps.reach(self.problem.design.dense_columns(members).block, at.value - cutoff)
 
     def _missing(self, group: Group, bound: Bound, level: float) -> IndexArray:
         """Columns outside of the block that matter; those of the group only if it may be used."""
@@ -234,6 +238,6 @@ class _Block:
         node.x[:] = np.where(node.status != OUT, x[self.columns] / scale, 0.0)
         node.u[:] = node.x @ subproblem.columns.block + b
         level = max(level, float(np.sqrt(subproblem.gamma * subproblem.mu)))
-        relaxed = kernels.relax(subproblem, node, workspace, Start(level, b, GRAM), target)
+        relaxed = kernels.relax(subproblem, node, workspace, Start(level, b, NEWTON), target)
         x[self.columns] = node.x * scale
         return relaxed.primal - free_price, node.best_alpha, relaxed.intercept, relaxed.level

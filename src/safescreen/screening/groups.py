@@ -1,9 +1,10 @@
 """Safe screening of groups: a core, without whose features (or with few of them) the relaxation passes a threshold.
 
 Columns of the relaxation move into the core until the bound of models that avoid it passes the threshold. Then as many
-as possible return: many at once by the dual point at hand, others by relaxations that stop once they are decided. What
-one step shows to take the relaxation below the threshold is not tried. Returning more columns only lowers the bound, so
-that a column that could not return once cannot return later: at the end none can.
+as possible return: those that the dual point at hand allows, and as many at a time as a relaxation is likely to allow,
+by what others have cost. Relaxations stop once they are decided, and where one column was refused the next ones are
+tried only if a few steps do not show that they are needed, too. Returning more columns only lowers the bound, so that a
+column that could not return once cannot return later: at the end none can.
 """
 
 from __future__ import annotations
@@ -22,13 +23,25 @@ from safescreen.relaxation import Bound, Fixings, Group, GroupSolver, Iterate, R
 _AT_ONCE = 1e9
 """Patience of a relaxation that may stop as soon as it is decided."""
 
-_ROUGHLY = 0.3
+_ROUGHLY = 0.05
 """Patience of one whose columns are to be looked at."""
 
-_SHARE = 3
+_SPENT = 0.7
+"""Members that return together should take this part of the room above the threshold."""
+
+_GROWTH_OF_COST = 1.5
+"""The power of its excess with which the cost of a member grows, seen on real data: between a line and a parabola."""
+
+_LOOKED_AT = 256
+"""Members that are looked at together whether they are needed."""
+
+_COPIES = 8
+"""Vectors over the samples that one of them takes for that, for each that a column takes."""
+
+_SHARE = 2
 """One of so many columns of the relaxation moves into the core at a time."""
 
-_FASTER = 10
+_FASTER = 8
 """And where that is less, one for so many members: a long list would take many steps."""
 
 
@@ -93,7 +106,10 @@ class CoreFinder:
 
 
 class _Returning:
-    """Members of a core on their way back, those that gain least first."""
+    """Members of a core on their way back, those that gain least first.
+
+    As many return at a time as the room above the threshold should be enough for, by what others have taken of it.
+    """
 
     def __init__(self, solver: GroupSolver, members: BoolArray, at: Iterate, most: int, cutoff: float) -> None:
         self.solver = solver
@@ -102,23 +118,28 @@ class _Returning:
         self.cutoff = cutoff
         self.at = at  # the relaxation for the members at hand
         self.pending = np.flatnonzero(members)
+        self._free = Fixings.given(solver.problem).free
+        self._price = at.bound.value  # of what returns, by its excess
+        self._limit = members.size  # of what is tried at a time
 
     def run(self) -> tuple[BoolArray, Bound]:
         """Return all that can return, and what is left with its bound."""
-        size = max(self.pending.size // 4, 1)
         self._settle()
         while self.pending.size:
-            size = min(size, self.pending.size)
-            some = self.pending[:size]
-            tried = self._relaxed(some)
-            if tried.bound.value > self.cutoff:
-                self._accept(some, tried)
-                self._settle()
-                size *= 2
-            elif size > 1:
-                size = max(size // 4, 1)
-            else:
+            sure, bound = self._returned_by_point()
+            some = self._affordable()
+            if sure < some:
+                tried = self._relaxed(self.pending[:some])
+                if tried.bound.value > self.cutoff:
+                    self._accept(some, tried)
+                    self._limit = 4 * some
+                    continue
+                self._limit = max(some // 4, 1)
+            if sure:
+                self._accept(sure, replace(self.at, bound=bound))
+            elif some == 1:
                 self.pending = self.pending[1:]
+                self._drop_blocked()
         return self.members, self.at.bound
 
     def _relaxed(self, returned: IndexArray) -> Iterate:
@@ -130,25 +151,37 @@ class _Returning:
         members[returned] = False
         return Group(members, self.most)
 
-    def _accept(self, returned: IndexArray, at: Iterate) -> None:
-        self.members[returned] = False
+    def _accept(self, count: int, at: Iterate) -> None:
+        """Return the first of the pending members, and see what that has cost."""
+        value, excess = self.at.value, float(self._excess()[:count].sum())
+        self.members[self.pending[:count]] = False
+        self.pending = self.pending[count:]
         self.at = at
-        self.pending = self.pending[returned.size :]
+        self._settle()
+        if excess > 0.0:
+            self._price = max(value - self.at.value, 0.0) / excess
 
     def _settle(self) -> None:
-        """The relaxation as it is now: what its dual point returns, and what it shows cannot return."""
-        while True:
-            group = Group(self.members, self.most)
-            solved = self.solver.solve(group, self.at, np.inf, 0.0)
-            if solved.bound.value > self.cutoff:
-                self.at = solved
-            self.pending = self.pending[np.argsort(self.at.bound.gain[self.pending], kind="stable")]
-            count, bound = self._returned_by_point()
-            if count == 0:
-                break
-            self._accept(self.pending[:count], replace(self.at, bound=bound))
-        if self.most == 0:
-            self._drop_blocked()
+        """The relaxation for the members at hand, as sharp as the room above the threshold asks for."""
+        self.at = self.solver.settle(Group(self.members, self.most), self.at, self.cutoff)
+        self.pending = self.pending[np.argsort(self.at.bound.gain[self.pending], kind="stable")]
+
+    def _excess(self) -> FloatArray:
+        """By how much the correlation of each pending member exceeds that of what is used, as costs grow with it."""
+        problem = self.solver.problem
+        strength = np.sqrt(np.maximum(self.at.bound.gain + problem.mu, 0.0))
+        others = strength[self._free & ~self.members]
+        last = others.size - (problem.k - problem.include.size)
+        used = float(np.partition(others, last)[last]) if 0 <= last < others.size else 0.0
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.asarray(np.maximum(strength[self.pending] / max(used, 1e-300) - 1.0, 0.0) ** _GROWTH_OF_COST)
+
+    def _affordable(self) -> int:
+        """How many pending members should be able to return together; at least one."""
+        room = _SPENT * (self.at.bound.value - self.cutoff)
+        with np.errstate(invalid="ignore", over="ignore"):
+            costs = self._price * np.cumsum(self._excess())
+        return min(max(int(np.searchsorted(costs, room, side="right")), 1), self._limit)
 
     def _returned_by_point(self) -> tuple[int, Bound]:
         """How many of the pending members can return by the dual point at hand, and its bound then."""
@@ -164,14 +197,13 @@ class _Returning:
         return low, best
 
     def _drop_blocked(self) -> None:
-        """Pending members that a step shows to be needed stay; a block of columns at a time."""
-        kept = []
-        piece = max(self.solver.most_columns // 2, 1)
-        for start in range(0, self.pending.size, piece):
-            some = self.pending[start : start + piece]
-            self.solver.take_in(some, self.at)
-            kept.append(some[~self.solver.blocked(some, self.at, self.cutoff)])
-        self.pending = np.concatenate(kept) if kept else self.pending
+        """Of the pending members that come next, those stay in the core that a few steps show to be needed."""
+        while self.most == 0 and self.pending.size:
+            some = self.pending[: min(_LOOKED_AT, max(self.solver.most_columns // _COPIES, 1))]
+            needed = self.solver.blocked(some, self.at, self.cutoff)
+            self.pending = np.concatenate((some[~needed], self.pending[some.size :]))
+            if not needed.all():
+                return
 
 
 def importance(problem: Problem, members: BoolArray, bound: Bound) -> tuple[IndexArray, FloatArray]:
