@@ -375,9 +375,7 @@ def accept_step(node: Node, workspace: Workspace, primal: float, dual: DualPoint
             node.x[quadratic.feature[a]] = quadratic.x[a]
     progress.intercept += dual.shift
     progress.slope = dual.slope
-    size = progress.working
-    solving = size * size * (size if progress.strategy >= NEWTON_EXACT else 1)
-    progress.work += (progress.hot + size + 64) * node.u.size + 8 * solving
+    progress.work += (progress.hot + progress.working + 64) * node.u.size
 
 
 @inlined
@@ -494,7 +492,8 @@ def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> Non
     promising = WORKING_SET_SHARE * 2.0 * progress.level / subproblem.gamma
     gather(node, quadratic, promising, subproblem.intercept)
     size = progress.working
-    if progress.strategy == GRAM and node.u.size > FEW_SAMPLES:
+    if progress.strategy == GRAM and max(node.u.size, size) > FEW_SAMPLES:
+        progress.work += 2 * size * size
         load_gram(subproblem.columns, quadratic, workspace.gram, progress, total(point.curvature))
         return
     if progress.strategy == UPPER_CURVATURE:
@@ -504,7 +503,7 @@ def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> Non
     else:
         copy_into(workspace.trial, point.curvature)
     load_hessian(subproblem.columns, quadratic, progress, workspace.trial)
-    progress.work += size * size * node.u.size // 16
+    progress.work += size * size * node.u.size // 8
 
 
 @inlined
