@@ -178,6 +178,23 @@ def work_of_sweep(size: int) -> int:
     return work
 
 
+@inlined
+def work_of_face_step(count: int) -> int:
+    """The same for a step on a face of so many coordinates."""
+    work: int = count * count * (count // 8 + 4)
+    return work
+
+
+@inlined
+def sweeps_of_a_face_step(quadratic: Quadratic, size: int) -> int:
+    """How many sweeps cost as much as a step on the face at hand."""
+    count = 0
+    for a in range(size):
+        count += 1 if quadratic.x[a] != 0.0 else 0
+    sweeps: int = work_of_face_step(count) // work_of_sweep(size)
+    return sweeps
+
+
 class Usage(NamedTuple):
     """How free coordinates use the budget at a level: those above it, and those below."""
 
@@ -304,7 +321,7 @@ def face_system(quadratic: Quadratic, progress: Record, level: float, gamma: flo
                 n_linear += 1
         face[count] = a
         count += 1
-    progress.work += count * count * (count // 8 + 4)
+    progress.work += work_of_face_step(count)
     for i in range(count):
         a = face[i]
         for other in range(i + 1):
@@ -395,7 +412,7 @@ def minimise_at_level(
     if thorough:
         attempts += min(4 * size, THOROUGH_WORK // (size * size * size + 1))
     for _attempt in range(attempts):
-        for _ in range(5 + size // 4):  # as much work as the face step that follows
+        for _ in range(5 + sweeps_of_a_face_step(quadratic, size)):
             if progress.halted:
                 return
             progress.work += work_of_sweep(size)
@@ -436,7 +453,7 @@ def descend_with_level(
     """Descent with the level adjusted on the way: enough almost always. Returns the level, and whether it was."""
     size, kappa, lowest = progress.working, penalty.kappa, penalty.lowest
     for _attempt in range(LEVEL_DESCENTS):
-        for _ in range(10 + size // 4):
+        for _ in range(10 + sweeps_of_a_face_step(quadratic, size)):
             if progress.halted:
                 return level, True
             progress.work += work_of_sweep(size)
