@@ -15,7 +15,7 @@ from safescreen.kernels.node import make_node
 from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.problem import Problem
 from safescreen.relaxation import restricted
-from safescreen.tuning import SAMPLES_AT_A_TIME
+from safescreen.tuning import CACHED_BYTES, SAMPLES_AT_A_TIME
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Refitter:
         node.status[chosen] = IN
         node.x[:] = 0.0
         node.x[chosen] = x
-        node.u[:] = node.x @ self._subproblem.columns.block + self.b
+        node.u[:] = x @ self._subproblem.columns.block[chosen] + self.b
         start, target = Start(0.0, self.b, NEWTON), Target(np.inf, tolerance, 0.0)
         fitted = kernels.relax(self._subproblem, node, self._workspace, start, target)
         self.b = fitted.intercept
@@ -78,9 +78,13 @@ class Refitter:
     def entry_gains(self) -> FloatArray:
         """How much each column would like to enter after the last fit: its one-dimensional Newton decrease."""
         columns, point = self._subproblem.columns.block, self._workspace.point
-        curvature = np.einsum("ij,j,ij->i", columns, point.curvature, columns) + 2.0 / self.problem.gamma
-        correlation = columns @ point.alpha
-        return np.asarray(correlation * correlation / (2.0 * curvature))
+        correlation, curvature = np.empty((2, len(columns)))
+        rows = max(1, CACHED_BYTES // (8 * columns.shape[1]))
+        for start in range(0, len(columns), rows):
+            part = columns[start : start + rows]
+            correlation[start : start + rows] = part @ point.alpha
+            curvature[start : start + rows] = np.square(part) @ point.curvature
+        return np.asarray(correlation * correlation / (2.0 * (curvature + 2.0 / self.problem.gamma)))
 
 
 def without_features(problem: Problem) -> Incumbent:
