@@ -4,7 +4,8 @@
 
 Ten sets, budgets of 2, 5 and 10, ridges from 1 to 1,000, standardised, with intercept; one thread. A line that is
 proved as a whole has all its exchanges proved. Seconds are those of the processor, so that a busy machine counts for
-little; they include root and first model. Needs ``SAFESCREEN_DATA``.
+little; they include root and first model. The first sentence is about whichever model was the best one by then. Needs
+``SAFESCREEN_DATA``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def measure(name: str, k: int, gamma: float, seconds: float) -> dict[str, Any]:
     X, y = ss.datasets.load_local(name)
     problem = ss.Problem(X, y, k=k, gamma=gamma)
     reached: dict[int, float] = {}
+    first: list[float] = []
     latest = [0.0]
     start = time.process_time()
 
@@ -39,6 +41,8 @@ def measure(name: str, k: int, gamma: float, seconds: float) -> dict[str, Any]:
         latest[0] = moment.upper_bound
         for exchanges in range(1, moment.proved_exchanges + 1):
             reached.setdefault(exchanges, spent)
+        if moment.proved_exchanges and not first:
+            first.append(spent)
         return spent >= seconds
 
     solution = ss.solve(problem, rel_gap=GAP, callback=look)
@@ -53,6 +57,7 @@ def measure(name: str, k: int, gamma: float, seconds: float) -> dict[str, Any]:
         "nodes": solution.nodes,
         "seconds": spent,
         "exchanges": solution.proved_exchanges,
+        "first": first[0] if first else spent,
         **{f"s_{exchanges}": reached.get(exchanges, float("nan")) for exchanges in SHOWN},
     }
 
@@ -64,8 +69,10 @@ def summary(rows: list[dict[str, Any]]) -> list[str]:
     for exchanges in SHOWN:
         count = sum(row["exchanges"] >= exchanges for row in unproved)
         lines.append(f"{exchanges} exchanged: {count} of the {len(unproved)} unproved")
-    soon = sum(row["s_1"] < 1.0 for row in rows)
-    return [*lines, f"1 exchanged within a second: {soon} of {len(rows)}"]
+    for name, model in (("first", "the best one by then"), ("s_1", "the best one at the end")):
+        soon = sum(row[name] < 1.0 for row in rows)
+        lines.append(f"1 exchanged within a second, of {model}: {soon} of {len(rows)}")
+    return lines
 
 
 def main() -> int:

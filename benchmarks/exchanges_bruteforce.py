@@ -1,6 +1,7 @@
 """What a thousand stopped searches say of models near the best one, against brute force; exits with 1 on failure.
 
-The searches go outward from their first node on and change their order all the time.
+The searches go outward from their first node on and change their order all the time. Roots are solved in stages, with a
+look next door to a first model between them.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from rich.progress import Progress
 
 def go_outward_at_once() -> None:
     """Let small trees do what large ones do."""
+    from safescreen.relaxation import perspective
     from safescreen.search import outward, tree_search
 
     outward.OUTWARD_ROUNDS, outward.OUTWARD_GAP, outward.ROUNDS_OF_A_CREW = 1, -1.0, 1
     outward.FIRST_OUTWARD_ROUNDS = 30
     outward.OUTWARD_SHARE = 0.7
     tree_search.ALLOWANCE = 2000
+    perspective.FIRST_BLOCK, perspective.FIRST_SHARE, perspective.CHEAP_ROOT = 1, 1.0, 0
 
 
 def examine(seeds: range) -> list[tuple[int, set[str], list[str]]]:

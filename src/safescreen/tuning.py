@@ -194,6 +194,10 @@ ROOT_SHARPENING = 0.02
 ROOT_ROUGHNESS, FAR_FROM_COMPLETE = 1e-3, 0.1
 """At first no sharper than this, and once more so if the block's gap turns out this wide."""
 
+CHEAP_ROOT = 1_500_000
+"""Entries of a block up to which the root is solved before anything else: its bound early against a first look next
+door to a model."""
+
 PRICE_STEP = 8.0
 """A price far below what the columns would pay is approached in steps of this factor."""
 
@@ -263,6 +267,14 @@ ROUNDS_OF_A_CREW = 4
 FIRST_OUTWARD_ROUNDS = 20
 """So many rounds go outward at first, unless an exchange is covered by then: the better part of a second."""
 
+LOOKS_IN_A_ROUND = 64
+"""How many times shorter the rounds in a tree of its own are, which is dropped after it: looks against nodes nobody
+needs."""
+
+FIRST_LOOK_ENTRIES = 1 << 27
+"""Entries of the largest matrix of which a model's neighbours are looked at before the root is solved: a sentence early
+against a bound early."""
+
 EARLY_OUTWARD_SHARE, OUTWARD_SHARE = 0.4, 0.2
 """And then these shares of them, before and after two exchanges are covered."""
 
@@ -277,6 +289,9 @@ PERTURBATION_SHARE = 0.07
 
 FIRST_PERTURBATION = 3
 """And begin after so many rounds."""
+
+FIRST_PERTURBATIONS = 3
+"""With the work of so many rounds, which is not counted: better models early against nodes."""
 
 LOCAL_SEARCH_NODES = 16
 """Nodes after which a last local search costs little in comparison."""

@@ -10,7 +10,8 @@ import pytest
 import safescreen as ss
 from safescreen.kernels.open_nodes import add_root, make_open_nodes
 from safescreen.kernels.outward import count_inside, layers_of
-from safescreen.search import outward, tree_search
+from safescreen.relaxation import perspective
+from safescreen.search import first_look, outward, tree_search
 from safescreen.search.solution import near_sentence
 from safescreen.testing.hard_neighbourhoods import neighbourhood_failures, stopped_search
 from safescreen.testing.reference import brute_force
@@ -30,6 +31,14 @@ def at_once(monkeypatch):
     monkeypatch.setattr(tree_search, "ALLOWANCE", 2000)
 
 
+@pytest.fixture
+def dear_root(monkeypatch):
+    """Even the roots of small problems are solved in stages."""
+    monkeypatch.setattr(perspective, "FIRST_BLOCK", 1)
+    monkeypatch.setattr(perspective, "FIRST_SHARE", 1.0)
+    monkeypatch.setattr(perspective, "CHEAP_ROOT", 0)
+
+
 def make(seed=0, m=40, n=10, **terms):
     X, y, _ = ss.datasets.make_sparse_logistic(m, n, 3, 1.0, rho=0.5, random_state=seed)
     return ss.Problem(X, y, **{"gamma": 1000.0, **terms})
@@ -39,6 +48,64 @@ def make(seed=0, m=40, n=10, **terms):
 def test_against_brute_force(first, at_once):
     found = [text for seed in range(first, first + CHUNK) for text in neighbourhood_failures(stopped_search(seed))[1]]
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("first", range(0, 80, CHUNK))
+def test_a_first_look_against_brute_force(first, at_once, dear_root):
+    test_against_brute_force(first, at_once)
+
+
+def test_the_first_look_comes_before_the_root(at_once, dear_root, monkeypatch):
+    looks, monitored = [], first_look.FirstLook.look
+    monkeypatch.setattr(first_look.FirstLook, "look", lambda search: (looks.append(search), monitored(search)))
+    for seed in range(10):
+        looks.clear()
+        problem, moments = make(seed, n=40, k=4, gamma=100.0), []
+        solution = ss.solve(problem, callback=moments.append)
+        (look,) = looks
+        assert look.outward.proved(look.incumbent) >= 1
+        assert look.crew is None
+        assert solution.status == "optimal"
+        assert solution.objective <= look.incumbent.objective
+        assert solution.nodes >= look.nodes > 0
+        bounds, counts = [moment.lower_bound for moment in moments], [moment.nodes for moment in moments]
+        assert bounds == sorted(bounds)
+        assert counts == sorted(counts)
+
+
+def test_a_stop_in_the_first_look_ends_the_search(at_once, dear_root):
+    asked = []
+
+    def stop_once(moment):
+        asked.append(moment)
+        return len(asked) == 1
+
+    solution = ss.solve(make(0, n=40, k=4, gamma=100.0), callback=stop_once)
+    assert solution.status == "interrupted"
+    assert len(asked) == 2
+    assert solution.lower_bound <= solution.objective
+
+
+def test_a_proof_holds_what_is_said_beside_it(at_once, dear_root, tmp_path):
+    for seed in range(4):
+        problem = make(seed, n=20, k=4)
+        for limit in (10, 40, 160):
+            solution = ss.solve(problem, node_limit=limit, proof=tmp_path / "proof.npz")
+            checked = ss.verify(tmp_path / "proof.npz", problem.design.matrix, problem.y)
+            assert checked.valid, checked.reason
+            assert checked.proved_exchanges >= solution.proved_exchanges
+
+
+def test_a_tree_of_its_own_leaves_the_path_of_a_search_alone(monkeypatch):
+    """The nodes of a model's neighbours are explored aside, and counted; but for them nothing changes."""
+    monkeypatch.setattr(tree_search, "ALLOWANCE", 100_000)
+    problem = make(1, m=80, n=30, k=4)
+    aside = ss.solve(problem, node_limit=10**6)
+    monkeypatch.setattr("safescreen.search.lone.LoneWorker.next_door", lambda *_: None)
+    alone = ss.solve(problem, node_limit=10**6)
+    assert aside.objective == alone.objective
+    assert aside.lower_bound == pytest.approx(alone.lower_bound, rel=1e-6)
+    assert aside.nodes > alone.nodes
 
 
 def test_stopped_searches_cover_something(at_once):

@@ -17,7 +17,7 @@ from safescreen.relaxation.bounds import (
 from safescreen.relaxation.column_store import ColumnStore
 from safescreen.relaxation.group_solver import GroupSolver, Iterate
 from safescreen.relaxation.node_solver import NodeSolver, Point, Reached
-from safescreen.relaxation.perspective import Root, solve_root
+from safescreen.relaxation.perspective import Root, RootInStages, solve_root
 from safescreen.relaxation.relaxing import Relaxation, relax
 from safescreen.relaxation.restriction import restricted, restricted_for_search
 
@@ -35,6 +35,7 @@ __all__ = [
     "Reached",
     "Relaxation",
     "Root",
+    "RootInStages",
     "bound_at",
     "bound_of_leaf",
     "bounds_of_nodes",

@@ -7,6 +7,7 @@ promising at the start, so the price is then lowered in steps from one at which 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,7 @@ from safescreen.relaxation.bounds import (
 )
 from safescreen.relaxation.restriction import restricted
 from safescreen.tuning import (
+    CHEAP_ROOT,
     FAR_FROM_COMPLETE,
     FIRST_BLOCK,
     FIRST_SHARE,
@@ -62,12 +64,37 @@ def solve_root(problem: Problem, tolerance: float = 1e-10) -> Root:
     If time is up earlier (see :mod:`safescreen.expiry`), the result is the best bound so far. Without a root there is
     nothing at all, so it has half of the grace.
     """
-    with grace(0.5):
-        try:
-            solve = _RootSolve(problem, tolerance)
-        except ExpiredError:
-            return Root(np.inf, bound_without_matrix(problem), np.zeros(problem.n_features), 0.0, 0.0)
-        return solve.run()
+    return RootInStages(problem, tolerance).finished()
+
+
+class RootInStages:
+    """A root that others may look at before it is solved, where going on is dear."""
+
+    def __init__(self, problem: Problem, tolerance: float) -> None:
+        self._problem, self._tolerance = problem, tolerance
+        self._solve: _RootSolve | None = None
+
+    def begun(self) -> Root:
+        """Solved, or a first one whose bound may be poor."""
+        return self._run(in_full=False)
+
+    def finished(self) -> Root:
+        """Solved, from where it stands."""
+        return self._run(in_full=True)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is no more to be had."""
+        return self._solve is None or self._solve.is_finished
+
+    def _run(self, in_full: bool) -> Root:
+        with grace(0.5):
+            try:
+                self._solve = self._solve or _RootSolve(self._problem, self._tolerance)
+            except ExpiredError:
+                features = self._problem.n_features
+                return Root(np.inf, bound_without_matrix(self._problem), np.zeros(features), 0.0, 0.0)
+            return self._solve.run(in_full)
 
 
 class _RootSolve:
@@ -91,17 +118,29 @@ class _RootSolve:
         self.x, self.b, self.value, self.strategy = np.zeros(problem.n_features), 0.0, np.inf, GRAM
         self.bound: Bound | None = None
         self.retries = 0
+        self.is_finished = False
+        self._solves = self._in_turn()
 
-    def run(self) -> Root:
-        """Solve for one price after the other, the problem's own at last."""
+    def run(self, in_full: bool) -> Root:
+        """Solve for one price after the other, the problem's own at last; unless in full, no farther than is cheap."""
         try:
-            self.block = _Block(self.problem, self.fixings, self._first_columns)
-            for price in self.prices[:-1]:
-                self._approach(price)
-            self._finish(self.prices[-1])
+            for entries in self._solves:
+                if not in_full and entries > CHEAP_ROOT:
+                    return self._as_it_is()
         except ExpiredError:
             self.bound = max(self.bound or self._without_a_solve(), bound_without_matrix(self.problem), key=_value)
-        return Root(self.value, self._best_bound(), self.x, self.b, self.level)
+        self.is_finished = True
+        return self._as_it_is()
+
+    def _as_it_is(self) -> Root:
+        return Root(self.value, self._best_bound(), self.x.copy(), self.b, self.level)
+
+    def _in_turn(self) -> Iterator[int]:
+        """All solves; between two of them, with no block at hand, how many entries the next block has."""
+        self.block = _Block(self.problem, self.fixings, self._first_columns)
+        for price in self.prices[:-1]:
+            yield from self._approach(price)
+        yield from self._finish(self.prices[-1])
 
     def _without_a_solve(self) -> Bound:
         """The bound at the dual point of the model without features, if there is time for one more pass."""
@@ -113,15 +152,16 @@ class _RootSolve:
         except ExpiredError:
             return bound_without_matrix(problem)
 
-    def _approach(self, price: float) -> None:
+    def _approach(self, price: float) -> Iterator[int]:
         """Roughly, at a higher price: for the columns that matter there, and a start for the next price."""
         for _ in range(ROOT_SOLVES):
-            trial = self._solve(price, ROOT_ROUGHNESS)
-            if not self._enlarge(trial):
+            columns = self._lacking(self._solve(price, ROOT_ROUGHNESS))
+            if columns is None:
                 self.retries += 1
                 return
+            yield from self._exchange_block(columns)
 
-    def _finish(self, price: float) -> None:
+    def _finish(self, price: float) -> Iterator[int]:
         """At the problem's own price: until the gap is closed, or nothing more helps."""
         accuracy = self.tolerance if self.complete else ROOT_ROUGHNESS
         for _ in range(ROOT_SOLVES):
@@ -129,7 +169,9 @@ class _RootSolve:
             bound = self._best_bound()
             if self.value - bound.value <= self.tolerance * abs(self.value):
                 return
-            if self._enlarge(trial):
+            columns = self._lacking(trial)
+            if columns is not None:
+                yield from self._exchange_block(columns)
                 gap = (self.value - bound.value) / abs(self.value)
                 accuracy = accuracy if gap < FAR_FROM_COMPLETE else ROOT_ROUGHNESS
                 accuracy = max(self.tolerance, min(accuracy, ROOT_SHARPENING * gap))
@@ -156,21 +198,25 @@ class _RootSolve:
         assert self.bound is not None, "every solve takes a bound"
         return self.bound
 
-    def _enlarge(self, trial: Bound) -> bool:
-        """Take in the columns that this bound shows to be missing; whether there are any, and room for some."""
+    def _lacking(self, trial: Bound) -> IndexArray | None:
+        """The block with the columns that this bound shows to be missing; None without any, or room for some."""
         missing = missing_columns(self.problem, self.fixings, self.block.columns, trial, self.level)
         if missing.size == 0:
-            return False
+            return None
         columns = _joined(self.block.columns, missing)
         if columns.size > self.most:
             kept = self._kept()
             if kept.size >= self.most:  # a bound without the others: weaker, and as safe
                 self.bound = max(self._best_bound(), shorter_bound_at(self.problem, self.fixings, trial), key=_value)
-                return False
+                return None
             columns = _joined(kept, _strongest(missing, np.abs(trial.correlation[missing]), self.most - kept.size))
+        return columns
+
+    def _exchange_block(self, columns: IndexArray) -> Iterator[int]:
+        """Go on with these columns."""
         del self.block  # two of them need not lie side by side
+        yield columns.size * self.problem.n_samples
         self.block = _Block(self.problem, self.fixings, columns)
-        return True
 
     def _kept(self) -> IndexArray:
         """The columns of the block that matter where not all fit; the others make way."""

@@ -24,7 +24,7 @@ from safescreen.search.solution import Moment, Solution, TracePoint, relative_ga
 from safescreen.search.tree_search import TreeSearch
 from safescreen.search.watch import Watch
 from safescreen.status import Status
-from safescreen.tuning import LOCAL_PART, SMALL_BLOCK
+from safescreen.tuning import FIRST_OUTWARD_ROUNDS, LOCAL_PART, LOOKS_IN_A_ROUND, SMALL_BLOCK
 from safescreen.working_memory import sharing
 
 
@@ -65,6 +65,20 @@ class Search(TreeSearch):
         self.forecast = Forecast(problem, root, watch)
         self.outward = Outward(problem.k, self.settings.rel_gap)
         self._size = 1  # of the crew
+        self._stopped = False  # by the callback
+        self._looked_around: Incumbent | None = None  # in a tree of its own
+
+    def follow(self, first: Search) -> None:
+        """Begin where another search has ended, whose tree is dropped: what it has covered is in no proof."""
+        self.trace, self._explored, self._stopped = first.trace, first.nodes, first._stopped
+        covered = first.outward.proved(self.incumbent)
+        if covered and self.proof is None:
+            self.outward.take(1.0 + covered, self.incumbent)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether somebody has stopped it, or a limit is reached."""
+        return self._stopped or self.watch.limit(self.nodes) is not None
 
     def run(self) -> Status:
         """Search until the gap is closed or a limit is hit."""
@@ -96,13 +110,7 @@ class Search(TreeSearch):
         self.errands = ErrandsHere() if crew.size == 1 else ErrandsBeside(self.watch.expired)
         with sharing(LOCAL_PART), self.errands, crew:
             while self.open_nodes > 0 and status is None:
-                if self.outward.is_due(crew, self._gap()):
-                    self._replant(crew)
-                self.outward.steer(crew, self.incumbent)
-                self._explore(crew, self.incumbent.objective)
-                self._update(crew)
-                self.outward.look(crew, self.incumbent)
-                status = self._look_up()
+                status = self._round(crew)
                 if status is None and self.keeper is not None and self.keeper.is_due:
                     with self._at_rest(crew) as rest:
                         self.keeper.keep(self, rest)
@@ -112,6 +120,40 @@ class Search(TreeSearch):
                 if self.keeper is not None:
                     self.keeper.hold(self, rest)
         return status if self._gap() > self.settings.rel_gap else None
+
+    def _round(self, crew: Crew) -> Status | None:
+        """Explore for a while, and note what came of it; the status if the search is over."""
+        if self.outward.is_due(crew, self._gap()):
+            self._replant(crew)
+        self.outward.steer(crew, self.incumbent)
+        self._explore(crew, self.incumbent.objective)
+        self._update(crew)
+        self.outward.look(crew, self.incumbent)
+        return self._look_up() or self._look_next_door(crew)
+
+    def _look_next_door(self, crew: Crew) -> Status | None:
+        """Cover one exchange of a new best model, or of a better one met on the way; the status if the search is over.
+
+        Small trees have covered it by then. What takes too long is left to the tree.
+        """
+        orders = self._orders_now()
+        orders = orders._replace(allowance=max(orders.allowance // LOOKS_IN_A_ROUND, 1))
+        while self.outward.is_uncovered(self.incumbent) and self.incumbent is not self._looked_around:
+            model = self.incumbent
+            tree = crew.next_door(self.outward.order_from(model, crew.columns), model)
+            if tree is None or not self.open_nodes:
+                return None
+            self._looked_around = model
+            for _ in range(FIRST_OUTWARD_ROUNDS * LOOKS_IN_A_ROUND):
+                tree.explore(model.objective, orders)
+                self._collect(crew, self._keep)
+                if self.incumbent is not model:
+                    break
+                self.outward.take(tree.first_layer(self.outward.cutoff(model)), model)
+                status = self._look_up()
+                if status is not None or self.outward.proved(model):
+                    return status
+        return None
 
     def _replant(self, crew: Crew) -> None:
         """Drop the tree for one that goes outward from its root on: every open node would have to do so on its own.
@@ -157,7 +199,8 @@ class Search(TreeSearch):
         small = crew.columns.size * self.problem.n_samples <= SMALL_BLOCK
         if small and not self.errands.busy and self.improver.is_due(self.incumbent, self._gap(), self.nodes):
             self.errands.run(partial(self.improver.next_door, self.incumbent, self.nodes), self._adopt)
-        if self.improver.may_perturb(self._gap(), self.nodes, crew.size) and not self.errands.busy:
+        affordable = self.improver.may_perturb(self._gap(), self.nodes, crew.size)
+        if affordable and not (self.errands.busy or self.outward.is_next_door(self.incumbent)):
             self.errands.run(partial(self.improver.perturbed, self.incumbent, self.nodes), self._adopt)
 
     def _raise_bound(self, crew: Crew) -> None:
@@ -184,7 +227,9 @@ class Search(TreeSearch):
         )
         self.trace.append(point)
         size, proved = self.incumbent.support.size, self.outward.proved(self.incumbent)
-        return self.watch.show(Moment(seconds, nodes, self.open_nodes, lower, upper, self._gap(), size, proved))
+        moment = Moment(seconds, nodes, self.open_nodes, lower, upper, self._gap(), size, proved)
+        self._stopped = self.watch.show(moment) or self._stopped
+        return self._stopped
 
     def _note_the_end(self) -> None:
         """Note what a crew reached between the last look and its rest."""

@@ -12,10 +12,12 @@ from types import TracebackType
 from typing import NamedTuple, Protocol
 
 from safescreen.arrays import IndexArray
+from safescreen.incumbents import Incumbent
 from safescreen.kernels import Orders
 from safescreen.kernels.open_nodes import OpenNodes
 from safescreen.kernels.outward import Order
 from safescreen.search.found import FoundModels
+from safescreen.search.next_door import NextDoor
 
 
 class Rest(NamedTuple):
@@ -64,6 +66,9 @@ class Crew(Protocol):
 
         Infinite if nothing is; 0 where nobody knows, as after another order.
         """
+
+    def next_door(self, order: Order, model: Incumbent) -> NextDoor | None:
+        """A tree of its own that goes outward from this model; None where there is but the tree they explore."""
 
     def explore(self, upper: float, orders: Orders) -> None:
         """Let them explore for a while, some hundredths of a second, and look after them meanwhile.

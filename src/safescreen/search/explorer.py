@@ -6,6 +6,8 @@ matrices, dense copies of sparse columns, supports tried lately) changes the pat
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.kernels.open_nodes import OpenNodes, count_waiting, enlarged, make_open_nodes
 from safescreen.kernels.patience import is_long
 from safescreen.kernels.proof_log import ProofLog
+from safescreen.tuning import SWEEP_TRIALS
 
 _NO_NODES = make_open_nodes(1, 1, 1, 1)
 
@@ -64,6 +67,7 @@ class Explorer:
         self._passes_over_matrix = subproblem.columns.are_in_place
         self.log, self.listing = log, listing
         self.open_nodes = _NO_NODES  # of the latest call
+        self._nodes_aside = 0
 
     def explore(self, open_nodes: OpenNodes, upper: float, orders: Orders) -> Report:
         """Work until the allowance is used, nothing is left, log or list are full, or it is called back.
@@ -100,6 +104,26 @@ class Explorer:
         """Count what others have pruned or screened away before: nothing of it has a smaller bound."""
         self._arrays.tally["closed_bound"] = np.minimum(self._arrays.tally["closed_bound"], closed_bound)
 
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """For another tree that should leave no trace in the path of this one; what is closed there counts.
+
+        Its nodes with one place left are swept without a relaxation, as if that had closed none of a few.
+        """
+        arrays, tally = self._arrays, self._arrays.tally
+        path = (tally, arrays.models.tried, *arrays.node, *arrays.refit_node)
+        kept, nodes = [array.copy() for array in path], int(tally["nodes"][0])
+        tally["last_relaxed"] = tally["last_survived"] = SWEEP_TRIALS
+        tally["last_relaxing"], tally["last_swept"], tally["last_sweeping"] = 1, 1, 0
+        try:
+            yield
+        finally:
+            self._nodes_aside += int(tally["nodes"][0]) - nodes
+            closed_bound = float(tally["closed_bound"][0])
+            for array, before in zip(path, kept, strict=True):
+                array[:] = before
+            tally["closed_bound"] = closed_bound
+
     def call_back(self) -> None:
         """Let the call of `explore` that is under way, or the next one, return after the node at hand."""
         self._arrays.cursor["stop"] = 1
@@ -116,7 +140,7 @@ class Explorer:
     @property
     def nodes(self) -> int:
         """Nodes explored so far."""
-        return int(self._arrays.tally["nodes"][0])
+        return int(self._arrays.tally["nodes"][0]) + self._nodes_aside
 
     @property
     def nodes_at_hand(self) -> list[Node]:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from safescreen.arrays import IndexArray
+from safescreen.incumbents import Incumbent
 from safescreen.kernels import Orders
 from safescreen.kernels.open_nodes import arrange, bytes_per_node, make_open_nodes
 from safescreen.kernels.outward import BEST_BOUND_FIRST, Order
@@ -154,6 +155,9 @@ class Fleet:
             return 0.0
         away = min((flight.layer for flight in self.flights.values()), default=np.inf)
         return min(self.home.first_layer(order.number, cutoff), away)
+
+    def next_door(self, order: Order, model: Incumbent) -> None:
+        """There is but the tree they explore."""
 
     def explore(self, upper: float, orders: Orders) -> None:
         """Explore, or let explore, for some hundredths of a second."""

@@ -15,6 +15,7 @@ from safescreen.search.watch import Watch
 from safescreen.tuning import (
     ALLOWANCE,
     FIRST_PERTURBATION,
+    FIRST_PERTURBATIONS,
     LOCAL_SEARCH_GAP,
     LOCAL_SEARCH_GROWTH,
     LOCAL_SEARCH_NODES,
@@ -105,11 +106,19 @@ class Improver:
         So many explorers worked in the round.
         """
         self._rounds += explorers
-        affordable = self._work < PERTURBATION_SHARE * (self._rounds - FIRST_PERTURBATION) * ALLOWANCE
-        return affordable and gap > PERTURBATION_GAP and self.watch.limit(nodes) is None
+        return self._affordable() > 0.0 and gap > PERTURBATION_GAP and self.watch.limit(nodes) is None
+
+    def _affordable(self) -> float:
+        """The work that perturbed starts may still do by now: a share of all, of which a part comes early."""
+        rounds = self._rounds - FIRST_PERTURBATION
+        return (FIRST_PERTURBATIONS + PERTURBATION_SHARE * rounds) * ALLOWANCE - self._work if rounds > 0 else 0.0
 
     def perturbed(self, model: Incumbent, nodes: int) -> Incumbent:
-        """The best model found from one with about half of its features forgotten."""
-        found, work = perturb_and_improve(self.problem, model, self.root, self._is_over(nodes), self._rng)
-        self._work += work
+        """The best model found from one with about half of its features forgotten, at the second try if need be."""
+        over = self._is_over(nodes)
+        for _ in range(2):
+            found, work = perturb_and_improve(self.problem, model, self.root, over, self._rng)
+            self._work += work
+            if found is not model or over() or self._affordable() <= 0.0:
+                break
         return found

@@ -9,12 +9,14 @@ from types import TracebackType
 
 from safescreen import expiry
 from safescreen.arrays import IndexArray
+from safescreen.incumbents import Incumbent
 from safescreen.kernels import Orders
 from safescreen.kernels.open_nodes import arrange
 from safescreen.kernels.outward import Order
 from safescreen.kernels.patience import attend
 from safescreen.search.crew import Rest
 from safescreen.search.found import FoundModels
+from safescreen.search.next_door import NextDoor
 from safescreen.search.workers import Worker
 
 
@@ -74,17 +76,28 @@ class LoneWorker:
     def explore(self, upper: float, orders: Orders) -> None:
         """Explore until the allowance is used or nothing is left."""
         worker = self._worker
-        if worker.is_long:
-            task = expiry.begun(lambda: worker.explore(upper, orders))
-            try:
-                attend([task], worker.at_hand, self._expired)
-            finally:
-                wait([task])  # once halted, it is there soon
-            task.result()
-        else:
-            worker.explore(upper, orders)
+        self._attended(lambda: worker.explore(upper, orders))
         worker.flush_log()
         worker.flush_list()
+
+    def _attended(self, work: Callable[[], None]) -> None:
+        """Have the worker do this, and halt it when time is up."""
+        if not self._worker.is_long:
+            work()
+            return
+        task = expiry.begun(work)
+        try:
+            attend([task], self._worker.at_hand, self._expired)
+        finally:
+            wait([task])  # once halted, it is there soon
+        task.result()
+
+    def next_door(self, order: Order, model: Incumbent) -> NextDoor | None:
+        """A tree of its own that goes outward from this model, as long as no proof is written."""
+        worker = self._worker
+        if worker.root is None or worker.proof is not None:
+            return None
+        return NextDoor(worker, worker.root, order, model, self._attended)
 
     def collect_model(self, upper: float) -> IndexArray | None:
         """The support of the best model found since the last time, if it is better than ``upper``."""

@@ -19,8 +19,9 @@ from safescreen.files import write_whole
 from safescreen.incumbents import Incumbent, first_incumbent, polish_in_time, with_users_features
 from safescreen.problem import Problem, check_problem
 from safescreen.problem.validation import check_numbers, check_target
-from safescreen.relaxation import solve_root
+from safescreen.relaxation import RootInStages
 from safescreen.search.branch_and_bound import Search
+from safescreen.search.first_look import look_next_door
 from safescreen.search.interrupts import Interrupts
 from safescreen.search.keeping import Resumed, check_checkpoint, kept, resumed
 from safescreen.search.progress import Progress
@@ -169,11 +170,19 @@ def _watch(
 
 def _begun(problem: Problem, start: FloatArray | None, watch: Watch, writer: ProofWriter | None) -> Search:
     """A search with its root and a first model."""
-    root = solve_root(problem, max(1e-10, 1e-3 * watch.settings.rel_gap))
-    incumbent = _better(problem, first_incumbent(problem, root, watch.expired), start)
+    stages = RootInStages(problem, max(1e-10, 1e-3 * watch.settings.rel_gap))
+    root = stages.begun()
+    first = None if stages.is_finished else look_next_door(problem, root, watch)
+    if first is None or not first.is_over:
+        root = stages.finished()
+    model = first.incumbent if first is not None else first_incumbent(problem, root, watch.expired)
+    incumbent = _better(problem, model, start)
     with suppress(ExpiredError):
         incumbent = with_users_features(problem, incumbent)
-    return make_search(problem, root, incumbent, watch, writer)
+    search = make_search(problem, root, incumbent, watch, writer)
+    if first is not None:
+        search.follow(first)
+    return search
 
 
 def _continued(

@@ -22,6 +22,7 @@ import numpy as np
 
 from safescreen.arrays import IndexArray
 from safescreen.expiry import SECONDS_BETWEEN_LOOKS
+from safescreen.incumbents import Incumbent
 from safescreen.kernels import Orders, Subproblem
 from safescreen.kernels.open_nodes import (
     OpenNodes,
@@ -183,6 +184,9 @@ class Threads:
         """Take open nodes in this order from now on: everybody puts their own in it before they explore again."""
         with self._lock:
             self._order = order
+
+    def next_door(self, order: Order, model: Incumbent) -> None:
+        """There is but the tree they explore."""
 
     def explore(self, upper: float, orders: Orders) -> None:
         """Let everybody explore for a while, and look after them; they go on afterwards."""

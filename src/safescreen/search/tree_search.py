@@ -81,9 +81,13 @@ class TreeSearch(ABC):
 
     def _explore(self, crew: Crew, upper: float) -> None:
         """Let the crew explore for a while."""
+        crew.explore(upper, self._orders_now())
+
+    def _orders_now(self) -> Orders:
+        """What a crew is to do, within the limit of nodes."""
         limit = self.settings.node_limit
         nodes = _NO_LIMIT if limit is None else max(limit - self._explored, 0)
-        crew.explore(upper, self._orders._replace(node_limit=nodes))
+        return self._orders._replace(node_limit=nodes)
 
     @contextmanager
     def _at_rest(self, crew: Crew) -> Iterator[Rest]:

@@ -115,7 +115,12 @@ class Worker:
 
     def take(self, report: Report) -> None:
         """Keep what the explorer has learned."""
-        self.open_nodes, self.closed_bound, self.nodes = report.open_nodes, report.closed_bound, report.nodes
+        self.open_nodes = report.open_nodes
+        self.learn(report)
+
+    def learn(self, report: Report) -> None:
+        """The same, of nodes that are not its own."""
+        self.closed_bound, self.nodes = report.closed_bound, report.nodes
         if report.support is not None and report.objective < self.best[0]:
             self.best = report.objective, self.columns[report.support]
 

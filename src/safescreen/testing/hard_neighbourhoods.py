@@ -1,7 +1,8 @@
 """What searches of hard small problems say of the models near the best one, held against brute force.
 
 :func:`stopped_search` turns a seed into a problem and a search that ends early, :func:`neighbourhood_failures` looks at
-every model that is covered by its statement, by that of its proof, and of a search that goes on from its checkpoint.
+every model that is covered by its statement, by that of its proof, of a search that goes on from its checkpoint, and of
+one that writes no proof.
 The test-suite runs a part, ``benchmarks/exchanges_bruteforce.py`` all.
 """
 
@@ -95,7 +96,8 @@ def neighbourhood_failures(case: StoppedSearch) -> tuple[str, list[str]]:
     data, problem = case.hard.kwargs, case.hard.problem()
     truth = brute_force(problem)
     nodes = ss.solve(problem, **case.settings).nodes
-    found, covered = [], "nothing"
+    early = ss.solve(problem, **case.settings, node_limit=int(case.stops[0] * nodes))
+    found, covered = _solution_failures(early, truth), "nothing"
     with TemporaryDirectory() as folder:
         proof, checkpoint = Path(folder) / "proof.npz", Path(folder) / "run.npz"
         for resume, stop in zip((False, True), case.stops, strict=True):
