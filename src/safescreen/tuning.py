@@ -290,7 +290,7 @@ PERTURBATION_SHARE = 0.07
 FIRST_PERTURBATION = 3
 """And begin after so many rounds."""
 
-FIRST_PERTURBATIONS = 3
+FIRST_PERTURBATIONS = 2
 """With the work of so many rounds, which is not counted: better models early against nodes."""
 
 LOCAL_SEARCH_NODES = 16
