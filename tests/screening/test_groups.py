@@ -23,7 +23,7 @@ def found():
     """A problem, a threshold, and the core of it."""
     problem = wide(k=4)
     root = solve_root(problem)
-    cutoff = 1.5 * root.value
+    cutoff = 1.7 * root.value
     return problem, root, cutoff, *CoreFinder(problem, root, 0).find(cutoff)
 
 

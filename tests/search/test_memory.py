@@ -22,7 +22,7 @@ def problem():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((60, FEATURES)) + rng.standard_normal((60, 1))
     y = np.where(X[:, :4].sum(axis=1) - X[:, 4:8].sum(axis=1) + 4.0 * rng.logistic(size=60) > 0.0, 1, -1)
-    return plain(X, y, k=6, gamma=100.0)
+    return plain(X, y, k=6, gamma=300.0)
 
 
 def set_allowance(monkeypatch, allowance):
@@ -60,8 +60,8 @@ def test_every_round_makes_progress(problem, monkeypatch):
 
 
 def test_the_limit_counts_all_that_is_stored():
-    store = make_open_nodes(64, 1000, 50, 7)
-    used = sum(array.nbytes for array in store) / 64
+    store = make_open_nodes(4096, 1000, 50, 7)  # so many that what there is once counts for little
+    used = sum(array.nbytes for array in store) / 4096
     extent = Extent(samples=100, features=1000, workers=1, capacity=256, least=10, width=50)
     room = shared_out(extent, 10**9)
     assert (room.slots, room.capacity) == (1000, 256)
