@@ -375,7 +375,9 @@ def accept_step(node: Node, workspace: Workspace, primal: float, dual: DualPoint
             node.x[quadratic.feature[a]] = quadratic.x[a]
     progress.intercept += dual.shift
     progress.slope = dual.slope
-    progress.work += (progress.hot + progress.working + 64) * node.u.size
+    size = progress.working
+    solving = size * size * (size if progress.strategy >= NEWTON_EXACT else 1)
+    progress.work += (progress.hot + size + 64) * node.u.size + 8 * solving
 
 
 @inlined
@@ -493,7 +495,6 @@ def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> Non
     gather(node, quadratic, promising, subproblem.intercept)
     size = progress.working
     if progress.strategy == GRAM and max(node.u.size, size) > FEW_SAMPLES:
-        progress.work += 2 * size * size
         load_gram(subproblem.columns, quadratic, workspace.gram, progress, total(point.curvature))
         return
     if progress.strategy == UPPER_CURVATURE:

@@ -321,7 +321,6 @@ def face_system(quadratic: Quadratic, progress: Record, level: float, gamma: flo
                 n_linear += 1
         face[count] = a
         count += 1
-    progress.work += work_of_face_step(count)
     for i in range(count):
         a = face[i]
         for other in range(i + 1):
@@ -415,7 +414,6 @@ def minimise_at_level(
         for _ in range(5 + sweeps_of_a_face_step(quadratic, size)):
             if progress.halted:
                 return
-            progress.work += work_of_sweep(size)
             largest, _ = sweep(quadratic, size, level, penalty.gamma)
             if largest * size <= tolerance:
                 if not thorough:
@@ -456,7 +454,6 @@ def descend_with_level(
         for _ in range(10 + sweeps_of_a_face_step(quadratic, size)):
             if progress.halted:
                 return level, True
-            progress.work += work_of_sweep(size)
             largest, usage = sweep(quadratic, size, level, penalty.gamma)
             misfit, proposal = budget_misfit(quadratic, size, level, penalty, usage)
             if misfit <= 0.0 and level <= lowest:

@@ -111,7 +111,7 @@ class Explorer:
         Its nodes with one place left are swept without a relaxation, as if that had closed none of a few.
         """
         arrays, tally = self._arrays, self._arrays.tally
-        path = (tally, arrays.models.tried, *arrays.node, *arrays.refit_node)
+        path: tuple[AnyArray, ...] = (tally, arrays.models.tried, *arrays.node, *arrays.refit_node)
         kept, nodes = [array.copy() for array in path], int(tally["nodes"][0])
         tally["last_relaxed"] = tally["last_survived"] = SWEEP_TRIALS
         tally["last_relaxing"], tally["last_swept"], tally["last_sweeping"] = 1, 1, 0
