@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from safescreen import kernels
-from safescreen.arrays import BoolArray, FloatArray, IndexArray, RecordArray
+from safescreen.arrays import AnyArray, BoolArray, FloatArray, IndexArray, RecordArray
 from safescreen.kernels import Orders, Subproblem
 from safescreen.kernels.exploration import EXHAUSTED, LIST_FULL, LOG_FULL, NODES_FULL, make_exploration
 from safescreen.kernels.listing import Listing
