@@ -119,7 +119,8 @@ GRAM_TRIAL_PERIOD = 64
 """Where nodes need exact Hessians, one of so many tries without: the dear strategy against finding out it is over."""
 
 FEW_SAMPLES = 128
-"""With no more than these an exact Hessian is made sooner than its entries are found in the shared Gram matrix."""
+"""With no more than these, and no more columns in a working set, an exact Hessian is made sooner than its entries are
+found in the shared Gram matrix."""
 
 REFIT_TOLERANCE = 1e-10
 """The relative duality gap to which a suggested model is refitted."""
