@@ -54,6 +54,18 @@ def test_refits_are_those_of_the_reference(intercept):
         np.testing.assert_allclose(refitter.coefficients(chosen), fit.x, rtol=1e-3, atol=1e-4)
 
 
+def test_a_fit_stops_once_it_is_proved_to_be_worse():
+    problem = wide_gap()
+    refitter = Refitter(problem, np.arange(10))
+    best = refitter.fit(np.array([0, 1, 2]), np.zeros(3))
+    for j in range(3, 10):
+        chosen = np.array([3, 4, j] if j > 4 else [5, 6, j])
+        optimum = refitter.fit(chosen, np.zeros(3))
+        cut = refitter.fit(chosen, np.zeros(3), cutoff=best)
+        assert cut >= optimum * (1.0 - 1e-9)
+        assert cut >= best if optimum > best else cut == pytest.approx(optimum, rel=1e-8)
+
+
 def test_estimates_of_drops_and_additions():
     """By the quadratic model of a fit: right to first order, and in the right order of size."""
     problem = wide_gap(gamma=1.0)

@@ -259,9 +259,9 @@ class _LocalSearch:
         affordable = self.effort.swap_optimism * float(gains.max(initial=0.0)) + self.problem.mu
         return [int(i) for i in np.argsort(costs, kind="stable") if costs[i] < affordable and not self.keep[chosen[i]]]
 
-    def _fit(self, chosen: IndexArray, x: FloatArray) -> tuple[float, FloatArray]:
+    def _fit(self, chosen: IndexArray, x: FloatArray, cutoff: float = np.inf) -> tuple[float, FloatArray]:
         self.fits += 1
-        value = self.refitter.fit(chosen, x)
+        value = self.refitter.fit(chosen, x, cutoff=cutoff)
         return value, self.refitter.coefficients(chosen)
 
     def _best_addition(
@@ -276,7 +276,7 @@ class _LocalSearch:
             if base + self.problem.mu - self.effort.optimism * gains[j] >= value:
                 continue
             trial = np.append(chosen, j)
-            new_value, new_x = self._fit(trial, np.append(x, 0.0))
+            new_value, new_x = self._fit(trial, np.append(x, 0.0), value)
             if new_value < value * (1.0 - 1e-9):
                 best, value = (new_value, trial, new_x), new_value
         return best

@@ -43,15 +43,18 @@ class Refitter:
         self._workspace = make_workspace(columns.size, problem.weights, min(capacity, columns.size))
         self.b = 0.0
 
-    def fit(self, chosen: IndexArray, x: FloatArray, tolerance: float = 1e-9) -> float:
-        """Fit the columns at positions ``chosen`` from start values; returns the objective, price included."""
+    def fit(self, chosen: IndexArray, x: FloatArray, tolerance: float = 1e-9, cutoff: float = np.inf) -> float:
+        """Fit the columns at positions ``chosen`` from start values; returns the objective, price included.
+
+        A fit that is proved to end no lower than ``cutoff`` is left as it is then.
+        """
         node = self._node
         node.status[:] = OUT
         node.status[chosen] = IN
         node.x[:] = 0.0
         node.x[chosen] = x
         node.u[:] = x @ self._subproblem.columns.block[chosen] + self.b
-        start, target = Start(0.0, self.b, NEWTON), Target(np.inf, tolerance, 0.0)
+        start, target = Start(0.0, self.b, NEWTON), Target(cutoff, tolerance, 0.0)
         fitted = kernels.relax(self._subproblem, node, self._workspace, start, target)
         self.b = fitted.intercept
         return fitted.primal
