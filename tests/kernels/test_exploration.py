@@ -29,7 +29,7 @@ from safescreen.kernels.exploration import (
 from safescreen.kernels.goals import BEST_MODEL, Goal
 from safescreen.kernels.listing import make_listing
 from safescreen.kernels.node import make_node
-from safescreen.kernels.node_relaxation import GRAM, NEWTON
+from safescreen.kernels.node_relaxation import GRAM, NEWTON, split
 from safescreen.kernels.open_nodes import add_root, arrange, count_waiting, enlarged, make_open_nodes, pop, unpack
 from safescreen.kernels.outward import Order
 from safescreen.kernels.proof_log import empty_log, make_proof_log
@@ -71,6 +71,7 @@ def put(node, status, x, level=1.0):
     node.status[:] = status
     node.x[:] = x
     node.progress[0].level = level
+    split(node)
 
 
 # -- choosing a feature ----------------------------------------------------------------------------------

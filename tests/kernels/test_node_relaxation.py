@@ -280,6 +280,16 @@ def test_slow_contraction_escalates_and_sharpens(case):
     assert (progress.strategy, progress.sharpness) == (NEWTON_EXACT, 1e-12)
 
 
+def test_a_sharper_model_is_tried_before_an_exact_one(case):
+    progress = case.progress
+    progress.primal, progress.bound, progress.bound_here, progress.gap = 1.0, 0.0, 0.5, 0.6
+    progress.strategy = NEWTON
+    kernel.choose_strategy(progress)
+    assert (progress.strategy, progress.sharpness) == (NEWTON, pytest.approx(1e-4))
+    kernel.choose_strategy(progress)
+    assert (progress.strategy, progress.sharpness) == (NEWTON_EXACT, pytest.approx(1e-6))
+
+
 def test_refits_close_to_their_optimum_take_one_more_step(case):
     progress = case.progress
     progress.refit, progress.idle_limit = True, 0
@@ -421,13 +431,26 @@ def test_working_set_holds_what_matters_and_fits():
     kernel.split(node)
     progress.intercept, progress.slope = 0.25, 0.5
     kernel.gather(node, model, 0.75, True)
-    assert progress.working == 4  # the third and last place went to feature 2
-    assert model.feature[:3].tolist() == [0, 1, 2]
+    assert progress.working == 4  # the third and last place went to feature 3, which is stronger than 2
+    assert model.feature[:3].tolist() == [0, 1, 3]
     assert model.kind[:4].tolist() == [RIDGE, FREE, FREE, INTERCEPT]
-    assert model.gradient[:4].tolist() == [-0.1, 0.2, -0.8, -0.5]
+    assert model.gradient[:4].tolist() == [-0.1, 0.2, -0.9, -0.5]
     assert model.x[:4].tolist() == model.start[:4].tolist() == [0.0, 0.5, 0.0, 0.25]
     kernel.gather(node, model, np.inf, False)
     assert model.feature[: progress.working].tolist() == [0, 1]
+
+
+def test_what_is_in_use_comes_before_what_is_strong():
+    case = random_case(7, capacity=2)
+    node, model = case.node, case.workspace.quadratic
+    node.status[:] = [FREE, FREE, IN, FREE, FREE, IN]
+    node.c[:] = [9.0, 8.0, 0.0, 7.0, 6.0, 0.0]
+    kernel.split(node)
+    kernel.gather(node, model, 0.5, False)
+    assert model.feature[: case.progress.working].tolist() == [2, 5]
+    node.x[3] = 1.0  # too many for the room there is
+    kernel.gather(node, model, 0.5, False)
+    assert case.progress.working == 2
 
 
 @pytest.mark.parametrize("samples", [30, FEW_SAMPLES + 2])
@@ -530,6 +553,21 @@ def test_a_hopeless_start_begins_again():
     relaxed = [kernels.relax(case.subproblem, case.node, case.workspace, start, target) for case in (good, bad)]
     assert bad.progress.restarted
     assert relaxed[1].primal == pytest.approx(relaxed[0].primal, rel=1e-8)
+
+
+@pytest.mark.parametrize("hot", [True, False])
+@pytest.mark.parametrize("options", [{"k": 1}, {"k": 3}, {"mu": 0.02}, {"k": 2, "include": [5]}])
+def test_the_bound_is_the_same_wherever_the_level_begins(options, hot):
+    """At a level that is far too high nothing would ever enter, and the bound would be that of no feature at all."""
+    bounds = []
+    for level in (1e-300, 1e-3, 1.0, 1e3, 1e6):
+        case = random_case(14, n=HOT_FEATURES + 8 if not hot else 6, **options)
+        case.node.hot[:] = hot
+        start = Start(max(level, low_level(case.problem)), 0.0, GRAM)
+        relaxed = kernels.relax(case.subproblem, case.node, case.workspace, start, Target(np.inf, 1e-9, 0.0))
+        assert relaxed.primal - relaxed.bound.value <= 1e-8 * relaxed.primal
+        bounds.append(relaxed.bound.value)
+    np.testing.assert_allclose(bounds, bounds[0], rtol=1e-8)
 
 
 def test_a_relaxation_stops_once_it_is_decided():

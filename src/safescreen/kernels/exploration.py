@@ -633,23 +633,30 @@ def close(now: Now) -> None:
 @compiled
 def choose(node: Node) -> tuple[int, int]:
     """The most fractional free feature (with how many are), else the strongest free one, else none."""
-    level = node.progress[0].level
-    best, most = -1, 0.0
-    fallback, strongest = -1, -1.0
-    fractional = 0
-    for j in listed(node):
-        if node.status[j] != FREE:
-            continue
+    progress = node.progress[0]
+    best, most, fractional = -1, 0.0, 0
+    for i in range(progress.hot):  # only they have coefficients
+        j = signed(node.features[i])
         t = abs(node.x[j])
-        if t > 0.0 and t < level * (1.0 - 1e-9):
+        if node.status[j] == FREE and t > 0.0 and t < progress.level * (1.0 - 1e-9):
             fractional += 1
-            z = t / level
+            z = t / progress.level
             score = min(z, 1.0 - z)
             if score > most:
-                best, most = signed(j), score
-        if fallback < 0 or node.best_q[j] + t > strongest:  # whatever the numbers, a free feature can be branched on
-            fallback, strongest = signed(j), node.best_q[j] + t
-    return (best if best >= 0 else fallback), fractional
+                best, most = j, score
+    return (best if best >= 0 else strongest(node)), fractional
+
+
+@inlined
+def strongest(node: Node) -> int:
+    """The strongest free feature, whatever the numbers; -1 if there is none."""
+    chosen, strength = -1, -1.0
+    for j in listed(node):
+        if node.status[j] == FREE:
+            of_this = node.best_q[j] + abs(node.x[j])
+            if chosen < 0 or of_this > strength:
+                chosen, strength = signed(j), of_this
+    return chosen
 
 
 @compiled

@@ -38,7 +38,7 @@ from safescreen.kernels.quadratic import (
     water_level,
 )
 from safescreen.kernels.subproblem import FREE, IN, OUT, Subproblem, samples_of
-from safescreen.kernels.vectors import add_multiple, clear, copy_into, signed, total
+from safescreen.kernels.vectors import add_multiple, clear, copy_into, kth_and_next_largest, signed, total
 from safescreen.rounding import UNIT
 from safescreen.tuning import (
     COOLING_SHARE,
@@ -419,10 +419,11 @@ def look_at_cold(subproblem: Subproblem, node: Node, alpha: FloatArray) -> None:
     """
     progress, columns = node.progress[0], subproblem.columns
     hot, cold = progress.hot, progress.cold
-    entering = 2.0 * progress.level / subproblem.gamma
     correlate(columns, node.cold, cold, alpha, node.c, progress)
     if progress.halted:
         return
+    sink(subproblem, node, cold)
+    entering = 2.0 * progress.level / subproblem.gamma
     for i in range(hot):
         j = node.features[i]
         if node.x[j] == 0.0 and abs(node.c[j]) < COOLING_SHARE * entering and node.x.size > HOT_FEATURES:
@@ -442,6 +443,27 @@ def look_at_cold(subproblem: Subproblem, node: Node, alpha: FloatArray) -> None:
         node.features[warmed + i] = node.cold[i]
     progress.hot = warmed
     progress.cold = kept
+
+
+@inlined
+def sink(subproblem: Subproblem, node: Node, cold: int) -> None:
+    """Where nothing free is in use, lower the level to where the strongest feature enters, or nothing ever would.
+
+    So many cold features count as well.
+    """
+    progress, strongest = node.progress[0], 0.0
+    if progress.kappa == 0:
+        return
+    for i in range(progress.hot):
+        j = node.features[i]
+        if node.status[j] == FREE:
+            if node.x[j] != 0.0:
+                return
+            strongest = max(strongest, abs(node.c[j]))
+    for i in range(cold):
+        strongest = max(strongest, abs(node.c[node.cold[i]]))
+    lowest = np.sqrt(subproblem.gamma * subproblem.mu)
+    progress.level = max(min(progress.level, 0.5 * subproblem.gamma * strongest), lowest)
 
 
 @inlined
@@ -475,12 +497,13 @@ def is_finished(progress: Record, target: Target) -> bool:
 
 @inlined
 def choose_strategy(progress: Record) -> None:
-    """Slow contraction asks for exact Hessians, then for an exact minimiser as well, solved ever more sharply."""
+    """Slow contraction asks for exact Hessians, then for a sharper minimiser, and at last for an exact one."""
     gap = progress.primal - max(progress.bound_here, progress.bound)
     if not gap > 0.5 * progress.gap:
         progress.idle = 0
     if gap > SLOW_CONTRACTION * progress.gap:
-        escalate(progress)
+        if progress.strategy < NEWTON or progress.sharpness < MODEL_SHARPNESS:
+            escalate(progress)
         progress.sharpness = max(MODEL_SHARPNESS * progress.sharpness, 1e-12)
     progress.gap = gap
     if progress.refit and gap <= 1e-10 * progress.primal:
@@ -491,6 +514,7 @@ def choose_strategy(progress: Record) -> None:
 def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> None:
     """The quadratic model of the objective over the working set, with the strategy's Hessian."""
     progress, quadratic, point = node.progress[0], workspace.quadratic, workspace.point
+    sink(subproblem, node, 0)
     promising = WORKING_SET_SHARE * 2.0 * progress.level / subproblem.gamma
     gather(node, quadratic, promising, subproblem.intercept)
     size = progress.working
@@ -517,18 +541,16 @@ def model_tolerance(progress: Record, target: Target) -> float:
 
 @compiled
 def gather(node: Node, quadratic: Quadratic, threshold: float, intercept: bool) -> None:
-    """Build the working set: decided-in features, non-zeros, and those whose correlation is above the threshold."""
+    """Build the working set: decided-in features, non-zeros, and those whose correlation is above the threshold.
+
+    Where there is no room for all of these, the strongest are taken.
+    """
     progress = node.progress[0]
-    size, capacity = 0, quadratic.x.size - 1
-    for i in range(progress.hot):
-        j = node.features[i]
-        kept = node.status[j] == IN or node.x[j] != 0.0 or abs(node.c[j]) > threshold
-        if kept and size < capacity:
-            quadratic.kind[size] = RIDGE if node.status[j] == IN else FREE
-            quadratic.feature[size] = j
-            quadratic.x[size] = node.x[j]
-            quadratic.gradient[size] = -node.c[j]
-            size += 1
+    capacity = quadratic.x.size - 1
+    size = gather_stronger(node, quadratic, threshold)
+    if size > capacity and threshold < np.inf:
+        size = gather_stronger(node, quadratic, strength_of_those_that_fit(node, capacity))
+    size = min(size, capacity)
     if intercept:
         quadratic.kind[size] = INTERCEPT
         quadratic.x[size] = progress.intercept
@@ -537,6 +559,39 @@ def gather(node: Node, quadratic: Quadratic, threshold: float, intercept: bool) 
     for a in range(size):
         quadratic.start[a] = quadratic.x[a]
     progress.working = size
+
+
+@inlined
+def gather_stronger(node: Node, quadratic: Quadratic, threshold: float) -> int:
+    """Put what is in use and what is above the threshold in the model, as far as there is room; returns how many."""
+    size, capacity = 0, quadratic.x.size - 1
+    for i in range(node.progress[0].hot):
+        j = node.features[i]
+        if node.status[j] == IN or node.x[j] != 0.0 or abs(node.c[j]) > threshold:
+            if size < capacity:
+                quadratic.kind[size] = RIDGE if node.status[j] == IN else FREE
+                quadratic.feature[size] = j
+                quadratic.x[size] = node.x[j]
+                quadratic.gradient[size] = -node.c[j]
+            size += 1
+    return size
+
+
+@compiled
+def strength_of_those_that_fit(node: Node, capacity: int) -> float:
+    """The correlation above which there are no more features than there is room for beside those in use."""
+    used, others = 0, 0
+    for i in range(node.progress[0].hot):
+        j = node.features[i]
+        if node.status[j] == IN or node.x[j] != 0.0:
+            used += 1
+        else:
+            node.scratch[others] = abs(node.c[j])
+            others += 1
+    if used >= capacity:
+        return np.inf
+    _, strength = kth_and_next_largest(node.scratch, others, capacity - used)
+    return strength
 
 
 @inlined

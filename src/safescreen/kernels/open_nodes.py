@@ -363,10 +363,15 @@ def pack(node: Node, bits: npt.NDArray[np.uint8]) -> int:
     inside = 0
     for i in range(bits.size):
         bits[i] = ALL_OUT
-    for j in listed(node):
+    at, byte = 0, ALL_OUT
+    for j in listed(node):  # in order, so that a byte is written once
         if node.status[j] != OUT:
-            bits[j >> 2] ^= np.uint8((3 if node.status[j] == IN else 2) << (2 * (j & 3)))
+            if j >> 2 != at:
+                bits[at] = byte
+                at, byte = signed(j >> 2), ALL_OUT
+            byte ^= (3 if node.status[j] == IN else 2) << signed(2 * (j & 3))
             inside += 1 if node.status[j] == IN else 0
+    bits[at] = byte
     for j in range(node.status.size, 4 * bits.size):
         bits[j >> 2] ^= np.uint8(2 << (2 * (j & 3)))
     return inside

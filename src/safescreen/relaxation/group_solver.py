@@ -19,13 +19,13 @@ from safescreen.design import Columns
 from safescreen.expiry import look_up
 from safescreen.kernels import FREE, IN, NEWTON, OUT, Start, Target
 from safescreen.kernels.node import make_node
-from safescreen.kernels.node_relaxation import make_workspace
+from safescreen.kernels.node_relaxation import Workspace, make_workspace
 from safescreen.problem import Problem
 from safescreen.relaxation.bounds import Bound, Fixings, Group, group_bound_at
 from safescreen.relaxation.group_steps import GroupSteps
 from safescreen.relaxation.perspective import Root, dual_of, missing_columns
 from safescreen.relaxation.restriction import restricted, restricted_to
-from safescreen.tuning import LEAST_BLOCK
+from safescreen.tuning import LEAST_BLOCK, LEAST_CAPACITY
 
 SOLVES = 40
 """Blocks, shares and accuracies that are tried for one relaxation, at most."""
@@ -38,6 +38,9 @@ FINEST = 1e-7
 
 SETTLED = 0.05
 """Gap, as a part of what the bound has above the threshold, at which a relaxation is settled."""
+
+ROOM = 3
+"""Working sets have room for so many times as many columns as are in use: fewer columns a step against more steps."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,6 @@ class GroupSolver:
         problem, x, b, level, shares = self.problem, start.x.copy(), start.b, start.level, start.shares
         shares = self._first_shares(group, start) if group.most else np.zeros(problem.n_features)
         x[group.members & (shares == 0.0)] = 0.0
-        level = level if x.any() else 0.0  # at a level for others nothing might ever enter
         best, tolerance = None, 1e-3
         for _ in range(SOLVES):
             look_up()
@@ -205,7 +207,7 @@ class _Block:
         self.columns = columns
         self._subproblem = restricted(problem, columns)
         self._node = make_node(columns.size, problem.n_samples, np.ones(columns.size))
-        self._workspace = make_workspace(columns.size, problem.weights, columns.size)
+        self._workspace = make_workspace(columns.size, problem.weights, 0)
 
     def rows(self, columns: IndexArray) -> FloatArray:
         """Some of these columns, as rows."""
@@ -222,7 +224,7 @@ class _Block:
 
         ``start`` holds intercept and level; the result is the value, the best dual point, intercept and level.
         """
-        problem, node, subproblem, workspace = self.problem, self._node, self._subproblem, self._workspace
+        problem, node, subproblem = self.problem, self._node, self._subproblem
         share = shares[self.columns]
         used = share > 0.0
         node.status[:] = np.where(group.members[self.columns], OUT, FREE)
@@ -233,12 +235,22 @@ class _Block:
             scaled = Columns.all_dense(columns.block * scale[:, None], problem.design.block_error[self.columns])
             budget = problem.k - group.most + int(np.count_nonzero(used))
             subproblem = restricted_to(problem, scaled)._replace(k=budget)
-            workspace = make_workspace(self.columns.size, problem.weights, self.columns.size)
             free_price = problem.mu * float((1.0 - share[used]).sum())
         b, level = start
         node.x[:] = np.where(node.status != OUT, x[self.columns] / scale, 0.0)
         node.u[:] = node.x @ subproblem.columns.block + b
         level = max(level, float(np.sqrt(subproblem.gamma * subproblem.mu)))
+        workspace = self._room_for(int(np.count_nonzero((node.x != 0.0) | (node.status == IN))))
         relaxed = kernels.relax(subproblem, node, workspace, Start(level, b, NEWTON), target)
         x[self.columns] = node.x * scale
         return relaxed.primal - free_price, node.best_alpha, relaxed.intercept, relaxed.level
+
+    def _room_for(self, used: int) -> Workspace:
+        """Room for working sets, which hold no matrix between two relaxations: those with exact Hessians need none.
+
+        Far from a solution, most columns would be in them. The strongest ones do.
+        """
+        capacity = min(max(LEAST_CAPACITY, ROOM * used), self.columns.size)
+        if self._workspace.quadratic.x.size <= capacity:
+            self._workspace = make_workspace(self.columns.size, self.problem.weights, capacity)
+        return self._workspace
