@@ -118,6 +118,13 @@ MANY_SWEEPS = 32.0
 GRAM_TRIAL_PERIOD = 64
 """Where nodes need exact Hessians, one of so many tries without: the dear strategy against finding out it is over."""
 
+GRAM_ROOM = 2
+"""The shared Gram matrix has room for so many times as many features as a working set: memory against rows computed
+once more."""
+
+BLOCKED_PRODUCTS = 3
+"""Its rows cost so many times as much as those of an exact Hessian, whose products are computed in blocks."""
+
 FEW_SAMPLES = 128
 """With no more than these, and no more columns in a working set, an exact Hessian is made sooner than its entries are
 found in the shared Gram matrix."""

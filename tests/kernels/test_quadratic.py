@@ -16,7 +16,7 @@ from safescreen.kernels.columns import make_dense
 from safescreen.kernels.node import PROGRESS
 from safescreen.kernels.quadratic import INTERCEPT, RIDGE, Penalty, make_gram, make_quadratic
 from safescreen.kernels.subproblem import FREE
-from safescreen.tuning import GRAM_INFLATION
+from safescreen.tuning import BLOCKED_PRODUCTS, GRAM_INFLATION, GRAM_ROOM, GRAM_TRIAL_PERIOD
 
 
 def penalty_of(gamma, mu, kappa):
@@ -368,21 +368,50 @@ def test_exact_hessian(data, intercept):
     assert model.hessian[:size, :size] == pytest.approx(hessian_of(A, [6, 0, 3], curvature, intercept), rel=1e-12)
 
 
-def test_gram_matrix_grows_with_the_working_sets_and_begins_anew_when_full(data):
+def check_gram(gram, data, features):
+    """Have the model's Hessian taken from a Gram matrix that serves it."""
     A, columns, weights = data
-    gram = make_gram(4, 8, weights)
+    model, size = working_set(features, 4)
+    kernel.load_gram(columns, model, gram, working(size), 3.0)
+    scale = GRAM_INFLATION * 3.0 / weights.sum()
+    assert model.hessian[:size, :size] == pytest.approx(scale * hessian_of(A, features, weights), rel=1e-11)
+    held = np.flatnonzero(gram.slot_of >= 0)
+    assert set(features) <= set(held)
+    assert sorted(gram.slot_of[held]) == list(range(1, held.size + 1))
+    assert np.array_equal(gram.feature_of[gram.slot_of[held]], held)
+
+
+def serves(gram, features):
+    """Whether a Gram matrix is to serve a model of these features."""
+    model, size = working_set(features, 4)
+    return kernel.is_shared(model, gram, size)
+
+
+def test_gram_matrix_grows_with_the_working_sets_and_begins_anew_when_full(data):
+    gram = make_gram(2, 8, data[2])
+    assert len(gram.matrix) == 2 * GRAM_ROOM + 1
     sizes = []
     for features in ([2], [5, 2], [5, 0], [0, 7], [1, 3], [4, 6, 1], [7, 0, 2, 5]):
-        model, size = working_set(features, 4)
-        kernel.load_gram(columns, model, gram, working(size), 3.0)
-        scale = GRAM_INFLATION * 3.0 / weights.sum()
-        assert model.hessian[:size, :size] == pytest.approx(scale * hessian_of(A, features, weights), rel=1e-11)
+        gram.size[kernel.SERVED] = 99  # it has been worth its rows
+        assert serves(gram, features)
+        check_gram(gram, data, features)
         sizes.append(int(gram.size[0]) - 1)
-        held = np.flatnonzero(gram.slot_of >= 0)
-        assert set(features) <= set(held)
-        assert sorted(gram.slot_of[held]) == list(range(1, held.size + 1))
-        assert np.array_equal(gram.feature_of[gram.slot_of[held]], held)
     assert sizes == [1, 2, 3, 4, 2, 4, 4]
+
+
+def test_a_full_gram_matrix_that_has_served_few_models_is_seldom_begun_anew(data):
+    gram = make_gram(2, 8, data[2])
+    assert serves(gram, [0, 1, 2, 3])
+    check_gram(gram, data, [0, 1, 2, 3])
+    assert [serves(gram, [3, 4]) for _ in range(GRAM_TRIAL_PERIOD)] == [False] * (GRAM_TRIAL_PERIOD - 1) + [True]
+    check_gram(gram, data, [3, 4])
+    assert gram.size.tolist() == [3, 1, 0]
+    assert serves(gram, [3])  # what it holds, it serves
+    check_gram(gram, data, [1, 2])
+    assert not serves(gram, [0, 7])
+    check_gram(gram, data, [4, 3])
+    gram.size[kernel.SERVED] = BLOCKED_PRODUCTS * len(gram.matrix) ** 2
+    assert serves(gram, [0, 7])
 
 
 def test_gram_matrix_of_sparse_columns():
@@ -394,5 +423,6 @@ def test_gram_matrix_of_sparse_columns():
         make_dense(columns, j, 0)
     gram = make_gram(3, 6, weights)
     model, size = working_set([1, 4], 3)
+    assert kernel.is_shared(model, gram, size)
     kernel.load_gram(columns, model, gram, working(size), float(weights.sum()))
     assert model.hessian[:size, :size] == pytest.approx(GRAM_INFLATION * hessian_of(A, [1, 4], weights), rel=1e-11)

@@ -11,7 +11,7 @@ from problems import data_of, plain
 from safescreen.design import sparse as sparse_design
 from safescreen.kernels.open_nodes import enlarged, make_open_nodes
 from safescreen.search import workers
-from safescreen.search.room import Extent, shared_out
+from safescreen.search.room import PRODUCTS_BYTES, Extent, shared_out
 
 FEATURES = 40
 
@@ -77,7 +77,7 @@ def test_all_parts_fit_together(samples, features, workers):
         extent = Extent(samples, features, workers, min(capacity, features), 5, 50)
         room = shared_out(extent, allowed)
         sets = 1 if room.slots == features else room.workers
-        models = room.workers * room.capacity * (8 * samples + 24 * room.capacity)
+        models = room.workers * room.capacity * (8 * samples + PRODUCTS_BYTES * room.capacity)
         nodes = room.workers * room.most_open * (features // 4 + 8 * 50 + 64)
         assert 1 <= room.workers <= workers
         assert room.workers == workers or samples == 10**6

@@ -29,6 +29,7 @@ from safescreen.kernels.quadratic import (
     Gram,
     Penalty,
     Quadratic,
+    is_shared,
     load_gram,
     load_hessian,
     make_gram,
@@ -518,7 +519,8 @@ def build_model(subproblem: Subproblem, node: Node, workspace: Workspace) -> Non
     promising = WORKING_SET_SHARE * 2.0 * progress.level / subproblem.gamma
     gather(node, quadratic, promising, subproblem.intercept)
     size = progress.working
-    if progress.strategy == GRAM and max(node.u.size, size) > FEW_SAMPLES:
+    many = max(node.u.size, size) > FEW_SAMPLES
+    if progress.strategy == GRAM and many and is_shared(quadratic, workspace.gram, size):
         load_gram(subproblem.columns, quadratic, workspace.gram, progress, total(point.curvature))
         return
     if progress.strategy == UPPER_CURVATURE:

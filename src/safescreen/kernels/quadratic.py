@@ -21,8 +21,11 @@ from safescreen.kernels.compiling import compiled, elementwise, inlined, reorder
 from safescreen.kernels.subproblem import FREE
 from safescreen.kernels.vectors import add_multiple, clear, copy_into, factorise_column, solve_factorised, total
 from safescreen.tuning import (
+    BLOCKED_PRODUCTS,
     FACE_STEPS,
     GRAM_INFLATION,
+    GRAM_ROOM,
+    GRAM_TRIAL_PERIOD,
     LEVEL_BRACKETS,
     LEVEL_DESCENTS,
     SAMPLES_OF_A_PANEL,
@@ -30,6 +33,8 @@ from safescreen.tuning import (
 )
 
 RIDGE, INTERCEPT = 1, 2  # kinds of coordinates besides FREE: a feature decided in, and the intercept
+
+SERVED, REFUSED = 1, 2  # what a Gram matrix counts
 
 PADDING = 8
 """Rows that are added up all the time have a multiple of so many entries: as many as a processor adds at once."""
@@ -71,7 +76,7 @@ class Gram(NamedTuple):
     slot_of: IndexArray  # (features,): the feature's row, -1 if none
     feature_of: IndexArray  # (capacity,): the row's feature
     weights: FloatArray
-    size: IndexArray  # [rows in use]
+    size: IndexArray  # [rows in use, models it has served since it was begun, models it had no room for]
 
 
 def make_quadratic(capacity: int, samples: int) -> Quadratic:
@@ -98,14 +103,14 @@ def make_quadratic(capacity: int, samples: int) -> Quadratic:
 
 
 def make_gram(capacity: int, features: int, weights: FloatArray) -> Gram:
-    """An empty Gram matrix at the given weights."""
-    size = capacity + 1
+    """An empty Gram matrix at the given weights, with room for some times as many features as a model has."""
+    size = min(GRAM_ROOM * capacity, features) + 1
     return Gram(
         matrix=np.empty((size, size)),
         slot_of=np.full(features, -1, np.int64),
         feature_of=np.full(size, -1, np.int64),
         weights=weights.copy(),
-        size=np.zeros(1, np.int64),
+        size=np.zeros(3, np.int64),
     )
 
 
@@ -500,22 +505,40 @@ def bracket_level(quadratic: Quadratic, progress: Record, level: float, penalty:
     return max(level, lowest)
 
 
-@compiled
-def load_gram(columns: Columns, quadratic: Quadratic, gram: Gram, progress: Record, curvature: float) -> None:
-    """Fill the model's Hessian from the shared Gram matrix, scaled to the total ``curvature`` at hand.
+@inlined
+def is_shared(quadratic: Quadratic, gram: Gram, size: int) -> bool:
+    """Whether to take the Hessian from the shared Gram matrix, which is begun anew where it has no room left.
 
-    The matrix is completed where a feature is new to it; when it is full, it is begun anew.
+    That is not worth it where it has served so few models since it was begun that their exact Hessians would have been
+    cheaper, but for a try now and then.
     """
-    size = progress.working
     fresh = 0
     for a in range(size):
         if quadratic.kind[a] != INTERCEPT and gram.slot_of[quadratic.feature[a]] < 0:
             fresh += 1
-    if gram.size[0] == 0 or gram.size[0] + fresh > gram.matrix.shape[0]:
-        for i in range(1, gram.size[0]):
+    rows, counts = gram.matrix.shape[0], gram.size
+    if counts[0] > 0 and counts[0] + fresh <= rows:
+        counts[SERVED] += 1
+        return True
+    if counts[0] > 0:
+        counts[REFUSED] += 1
+        dear = counts[SERVED] * size * size < BLOCKED_PRODUCTS * rows * rows
+        if dear and counts[REFUSED] < GRAM_TRIAL_PERIOD:
+            return False
+        for i in range(1, counts[0]):
             gram.slot_of[gram.feature_of[i]] = -1
-        gram.matrix[0, 0] = total(gram.weights)
-        gram.size[0] = 1
+    gram.matrix[0, 0] = total(gram.weights)
+    counts[0], counts[SERVED], counts[REFUSED] = 1, 1, 0
+    return True
+
+
+@compiled
+def load_gram(columns: Columns, quadratic: Quadratic, gram: Gram, progress: Record, curvature: float) -> None:
+    """Fill the model's Hessian from the shared Gram matrix, scaled to the total ``curvature`` at hand.
+
+    The matrix is completed where a feature is new to it, for which it has room.
+    """
+    size = progress.working
     for a in range(size):
         if progress.halted:
             return

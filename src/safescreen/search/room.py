@@ -6,7 +6,10 @@ import math
 from typing import NamedTuple
 
 from safescreen.kernels.open_nodes import bytes_per_node
-from safescreen.tuning import COLUMNS_PART, LEAST_BLOCK, LOCAL_PART
+from safescreen.tuning import COLUMNS_PART, GRAM_ROOM, LEAST_BLOCK, LOCAL_PART
+
+PRODUCTS_BYTES = 8 * (2 + GRAM_ROOM**2)
+"""Of the matrices of a quadratic model, for the square of its columns."""
 
 VECTORS = 12
 """Vectors over the samples that a worker has besides columns."""
@@ -53,10 +56,10 @@ def shared_out(extent: Extent, allowed: int) -> Room:
 
 
 def _model_bytes(capacity: int, row: int) -> int:
-    """A quadratic model over so many columns: these, weighted, and three matrices of their products."""
-    return capacity * (row + 24 * capacity)
+    """A quadratic model over so many columns: these, weighted, two matrices of their products, and a larger one."""
+    return capacity * (row + PRODUCTS_BYTES * capacity)
 
 
 def _largest_capacity(available: int, row: int) -> int:
     """The largest model that fits."""
-    return int((math.sqrt(row * row + 96.0 * available) - row) / 48.0)
+    return int((math.sqrt(row * row + 4.0 * PRODUCTS_BYTES * available) - row) / (2.0 * PRODUCTS_BYTES))
