@@ -26,6 +26,11 @@ def test_against_brute_force(first):
     assert not found, "\n".join(found)
 
 
+@pytest.mark.parametrize("seed", [41_947])
+def test_cores_where_the_relaxation_begins_with_nothing(seed):
+    assert not core_failures(hard_core(seed))[1]
+
+
 def test_hard_problems_have_cores():
     ends = [core_failures(hard_core(seed))[0] for seed in range(40)]
     assert ends.count("proved") >= 10

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,7 +13,9 @@ from prover import load, save
 from safescreen.testing.hard_problems import hard_problem
 from safescreen.testing.reference import brute_force
 from safescreen.verification import verify
+from safescreen.verification.completions import Completions
 from safescreen.verification.reading import TREE_ARRAYS
+from safescreen.verification.recognition import to_dense
 
 
 def data(seed=0, m=40, n=9):
@@ -210,3 +214,31 @@ def test_what_the_root_puts_in_later_takes_the_last_place(seed, tmp_path):
         ss.solve(hard.problem(), rel_gap=1e-6, n_threads=n_threads, proof=path)
         checked = ss.verify(path, hard.kwargs["X"], hard.kwargs["y"])
         assert checked.valid, checked.reason
+
+
+def test_the_solver_may_go_less_far_than_the_checker(tmp_path):
+    """In its sight is what samples without weight allow as well, and a shorter step happens to prove more here."""
+    hard, path = hard_problem(101_011_595), tmp_path / "proof.npz"
+    ss.solve(hard.problem(), rel_gap=0.01, screening="nodes", proof=path)
+    checked = ss.verify(path, hard.kwargs["X"], hard.kwargs["y"])
+    assert checked.valid, checked.reason
+
+
+def test_no_shorter_step_proves_more(proof, monkeypatch):
+    path, X, y, _ = proof
+    rng, bounds, looked_at = np.random.default_rng(0), Completions.bounds, []
+
+    def compared(self, added, enough):
+        lower, uncertainty = bounds(self, added, np.inf)
+        dense = replace(added, X=to_dense(added.X))
+        along, t, reach = self.newton_steps(dense)
+        limited = np.sign(t) * np.minimum(np.abs(t), 0.9 / reach)
+        for share in rng.random(20):
+            shorter = self.moved(dense, share * limited, along).lower
+            assert (lower >= shorter - 1e-9 * np.abs(shorter)).all()
+            looked_at.append(shorter.size)
+        return lower, uncertainty
+
+    monkeypatch.setattr(Completions, "bounds", compared)
+    assert verify(path, X, y).valid
+    assert sum(looked_at) > 100

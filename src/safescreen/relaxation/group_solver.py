@@ -104,6 +104,7 @@ class GroupSolver:
         problem, x, b, level, shares = self.problem, start.x.copy(), start.b, start.level, start.shares
         shares = self._first_shares(group, start) if group.most else np.zeros(problem.n_features)
         x[group.members & (shares == 0.0)] = 0.0
+        level = level if x.any() else 0.0  # at a level for others no column might ever be missing
         best, tolerance = None, 1e-3
         for _ in range(SOLVES):
             look_up()

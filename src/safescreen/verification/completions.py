@@ -27,6 +27,9 @@ from safescreen.verification.search_tree import Tree
 LARGEST_REACH = 0.9
 """A step changes no ``p`` and no ``1 - p`` by more than this part of it."""
 
+SECTIONS, GOLDEN = 24, 0.381966011250105
+"""The length of a step is enclosed to so many golden sections: bounds are off by no more than their square."""
+
 
 def bound_completions(
     problem: StatedProblem, columns: Columns, tree: Tree, root_status: Array, enough: float
@@ -102,14 +105,14 @@ class Completions:
         """Bounds of the model with each of the added columns, by points of their own; and how uncertain they are.
 
         First the point itself is moved along the step, as far as its domain allows; where that is not enough, the
-        predictor is.
+        predictor is, and at last the point as far as is best. No other length that keeps within the first one proves
+        more, so that it does not matter how far a solver has gone.
         """
         added = replace(added, X=to_dense(added.X))
         labels = self.problem.samples.labels
         along, t, reach = self.newton_steps(added)
         limited = np.sign(t) * np.minimum(np.abs(t), LARGEST_REACH / reach)
-        P = self.p * (1.0 - (1.0 - self.p) * labels * (limited[:, None] * along))
-        bounds = self.evaluate(added, np.clip(P, 0.0, 1.0))
+        bounds = self.moved(added, limited, along)
         lower, uncertainty = bounds.lower, float(bounds.uncertainty.max(initial=0.0))
         left = np.flatnonzero(~(lower >= enough))
         if left.size:
@@ -117,7 +120,33 @@ class Completions:
             bounds = self.evaluate(added.of(left), P)
             lower[left] = np.fmax(lower[left], bounds.lower)
             uncertainty = max(uncertainty, float(bounds.uncertainty.max()))
+        left = np.flatnonzero(~(lower >= enough))
+        if left.size:
+            best, own_uncertainty = self.best_moved(added.of(left), limited[left], along[left])
+            lower[left] = np.fmax(lower[left], best)
+            uncertainty = max(uncertainty, own_uncertainty)
         return lower, uncertainty
+
+    def moved(self, added: Columns, t: Array, along: Array) -> NodeBounds:
+        """Bounds by the point itself, moved so far along each step."""
+        P = self.p * (1.0 - (1.0 - self.p) * self.problem.samples.labels * (t[:, None] * along))
+        return self.evaluate(added, np.clip(P, 0.0, 1.0))
+
+    def best_moved(self, added: Columns, limited: Array, along: Array) -> tuple[Array, float]:
+        """The best bounds by the point moved no farther than that, and how uncertain they are.
+
+        They are concave in the length, whose best value golden sections enclose.
+        """
+        best, uncertainty = np.full(limited.size, -np.inf), 0.0
+        low, high = np.zeros(limited.size), np.ones(limited.size)
+        for _ in range(SECTIONS):
+            inner = low + GOLDEN * (high - low), high - GOLDEN * (high - low)
+            below, above = (self.moved(added, share * limited, along) for share in inner)
+            best = np.fmax(best, np.fmax(below.lower, above.lower))
+            uncertainty = max(uncertainty, float(below.uncertainty.max()), float(above.uncertainty.max()))
+            falls = below.lower > above.lower
+            low, high = np.where(falls, low, inner[0]), np.where(falls, inner[1], high)
+        return best, uncertainty
 
     def newton_steps(self, added: Columns) -> tuple[Array, Array, Array]:
         """How the predictor changes by one Newton step for each column, the fitted ones following.
