@@ -36,7 +36,7 @@ FIRST_MEMBERS = 32
 FINEST = 1e-7
 """Relative gap at which a relaxation counts as solved."""
 
-SETTLED = 0.05
+SETTLED = 0.2
 """Gap, as a part of what the bound has above the threshold, at which a relaxation is settled."""
 
 ROOM = 3
