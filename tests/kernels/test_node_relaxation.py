@@ -161,7 +161,7 @@ def test_accepted_steps_move_the_iterate(case):
 
 def test_idle_rounds_stall(case):
     progress = case.progress
-    progress.settled = True
+    progress.settled, progress.length = True, 1.0
     for primal in (1.0, 0.5, 0.5, 0.5, 0.5, 0.5):
         assert not progress.stalled
         kernel.accept_step(case.node, case.workspace, primal, loss_of(0.5))
@@ -171,6 +171,17 @@ def test_idle_rounds_stall(case):
     kernel.accept_step(case.node, case.workspace, 0.1, loss_of(0.5))
     assert progress.idle == 0
     assert progress.stalled  # for good
+
+
+def test_looking_again_at_the_iterate_is_not_idle(case):
+    """A refit would be stalled at once, before a model that never overshoots has been tried."""
+    progress = case.progress
+    progress.settled, progress.length, progress.primal, progress.idle_limit = True, 0.0, 0.5, 0
+    kernel.accept_step(case.node, case.workspace, 0.5, loss_of(0.5))
+    assert not progress.stalled
+    progress.length = 0.5
+    kernel.accept_step(case.node, case.workspace, 0.5, loss_of(0.5))
+    assert progress.stalled
 
 
 def test_before_a_step_is_given_up_the_intercept_is_settled(case):

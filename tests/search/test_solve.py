@@ -633,6 +633,15 @@ def test_no_column_may_be_left(seed, screening, tmp_path):
         assert ss.verify(path, hard.kwargs["X"], hard.kwargs["y"]).valid
 
 
+@pytest.mark.parametrize("seed", [2020, 10490])
+def test_supports_whose_fit_needs_a_model_that_never_overshoots(seed):
+    """Scales from 1e-6 to 1e6, and labels that are nearly separated."""
+    problem = hard_problem(seed).problem()
+    solution = ss.solve(problem, rel_gap=1e-9)
+    assert solution.status == "optimal"
+    assert solution.objective == pytest.approx(brute_force(problem).value, rel=1e-9)
+
+
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_problem_is_gone_with_its_last_reference(n_threads):
     """Large data must not wait for the garbage collector."""

@@ -364,7 +364,8 @@ def accept_step(node: Node, workspace: Workspace, primal: float, dual: DualPoint
     if progress.length > 0.0:
         progress.strategy = min(progress.strategy, NEWTON_EXACT)
     idled = primal > progress.primal - 4.0 * UNIT * abs(progress.primal)  # false at first, where inf - inf is nan
-    progress.idle = progress.idle + 1 if idled and progress.settled else 0
+    looked_again = progress.length == 0.0  # for a better step, which is yet to be tried
+    progress.idle = progress.idle + 1 if idled and progress.settled and not looked_again else 0
     progress.settled = progress.settled or idled
     progress.stalled = progress.stalled or progress.idle > progress.idle_limit
     progress.primal = primal
