@@ -171,7 +171,7 @@ def test_an_older_proof_survives_a_failure(tmp_path, data):
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_the_tree_is_written_in_pieces(tmp_path, noise, monkeypatch, n_threads):
-    monkeypatch.setattr("safescreen.search.proof_writer.PROOF_PIECE_BYTES", 1 << 12)
+    monkeypatch.setattr("safescreen.search.proof_writer.PROOF_PIECE_BYTES", 1 << 10)
     monkeypatch.setattr("safescreen.search.workers.LOGGED_NODES", 16)
     X, y = noise
     path = tmp_path / "proof.npz"
