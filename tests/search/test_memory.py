@@ -9,6 +9,7 @@ from scipy import sparse
 import safescreen as ss
 from problems import data_of, plain
 from safescreen.design import sparse as sparse_design
+from safescreen.kernels.node_relaxation import make_workspace
 from safescreen.kernels.open_nodes import enlarged, make_open_nodes
 from safescreen.search import workers
 from safescreen.search.room import PRODUCTS_BYTES, Extent, shared_out
@@ -84,6 +85,13 @@ def test_all_parts_fit_together(samples, features, workers):
         assert 8 * samples * room.slots * sets + models + nodes <= 0.76 * allowed
         assert room.slots >= 20 or room.slots == features
         assert room.most_open > 100
+
+
+def test_the_matrices_of_a_model_are_counted():
+    capacity, samples = 300, 50
+    workspace = make_workspace(10 * capacity, np.ones(samples), capacity)
+    matrices = (workspace.quadratic.hessian, workspace.quadratic.factor, workspace.gram.matrix)
+    assert sum(matrix.nbytes for matrix in matrices) == pytest.approx(PRODUCTS_BYTES * capacity**2, rel=0.02)
 
 
 def test_large_stores_are_not_doubled(monkeypatch):
