@@ -51,7 +51,7 @@ class Quadratic(NamedTuple):
     move: FloatArray
     kind: npt.NDArray[np.int8]
     feature: IndexArray
-    face: IndexArray  # with room for the last of blocks of four, too
+    face: IndexArray
     rhs_fixed: FloatArray
     rhs_per_level: FloatArray
     scaled: FloatArray  # (capacity + 5, m): weighted columns while a Hessian is built, and the roots of weights
@@ -92,7 +92,7 @@ def make_quadratic(capacity: int, samples: int) -> Quadratic:
         move=move,
         kind=np.empty(size, np.int8),
         feature=np.empty(size, np.int64),
-        face=np.empty(size + 3, np.int64),
+        face=np.empty(size, np.int64),
         rhs_fixed=rhs_fixed,
         rhs_per_level=rhs_per_level,
         scaled=np.empty((size + 4, samples)),
@@ -546,29 +546,14 @@ def load_gram(columns: Columns, quadratic: Quadratic, gram: Gram, progress: Reco
             extend_gram(columns, gram, quadratic.feature[a], quadratic.scaled[0])
     scale = GRAM_INFLATION * curvature / gram.matrix[0, 0]
     slot = quadratic.face
-    padded = (size + 3) // 4 * 4
-    for a in range(padded):
-        slot[a] = 0 if a >= size or quadratic.kind[a] == INTERCEPT else gram.slot_of[quadratic.feature[a]]
-    for a in range(0, padded, 4):
-        take_four_rows(quadratic.hessian, gram.matrix, slot, a, scale)
-
-
-@inlined
-def take_four_rows(hessian: FloatArray, matrix: FloatArray, slot: IndexArray, a: int, scale: float) -> None:
-    """Fill four rows of the Hessian up to the diagonal, and the same columns, a piece of a row at a time."""
-    row0, row1, row2, row3 = matrix[slot[a]], matrix[slot[a + 1]], matrix[slot[a + 2]], matrix[slot[a + 3]]
-    out0, out1, out2, out3 = hessian[a], hessian[a + 1], hessian[a + 2], hessian[a + 3]
-    for other in range(a + 4):
-        at, mirrored = slot[other], hessian[other]
-        value0, value1, value2, value3 = scale * row0[at], scale * row1[at], scale * row2[at], scale * row3[at]
-        out0[other] = value0
-        out1[other] = value1
-        out2[other] = value2
-        out3[other] = value3
-        mirrored[a] = value0
-        mirrored[a + 1] = value1
-        mirrored[a + 2] = value2
-        mirrored[a + 3] = value3
+    for a in range(size):
+        slot[a] = 0 if quadratic.kind[a] == INTERCEPT else gram.slot_of[quadratic.feature[a]]
+    for a in range(size):
+        line = gram.matrix[slot[a]]
+        for other in range(a + 1):
+            value = scale * line[slot[other]]
+            quadratic.hessian[a, other] = value
+            quadratic.hessian[other, a] = value
 
 
 @inlined
